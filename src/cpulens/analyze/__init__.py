@@ -1,0 +1,1 @@
+"""Trace in, small frozen results out: pure."""

@@ -1,0 +1,1 @@
+"""Catch what native code prints, in this process or in a child."""

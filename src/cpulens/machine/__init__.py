@@ -1,0 +1,1 @@
+"""What this host is and what we may use of it; standard library only."""

@@ -1,0 +1,1 @@
+"""Results to terminal, JSON, HTML and other people's formats."""

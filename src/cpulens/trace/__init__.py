@@ -1,0 +1,1 @@
+"""The two tables and their file."""

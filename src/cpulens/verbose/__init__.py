@@ -1,0 +1,1 @@
+"""Text → records, for every era of oneDNN and oneMKL."""
