@@ -4,6 +4,7 @@
 
     CpulensError                 exit code 1
     ├── BackendUnavailable       a library, symbol or package that is needed is not there
+    ├── NativeError              a call into oneDNN or oneMKL failed
     ├── CaptureError             the native output can't be caught (no spill, descriptor gone, …)
     ├── LogError                 a log can't be read, or holds nothing that could be
     ├── TraceFileError           a run file is damaged, or of a newer schema
@@ -24,6 +25,15 @@ class CpulensError(Exception):
 
 class BackendUnavailable(CpulensError):
     """A library, symbol or package that is needed is not there."""
+
+
+class NativeError(CpulensError):
+    """A call into oneDNN or oneMKL failed: `call` is the C function, `status` what it answered, in the API's words."""
+
+    def __init__(self, message: str, *, call: str = "", status: str = "") -> None:
+        super().__init__(message)
+        self.call = call
+        self.status = status
 
 
 class CaptureError(CpulensError):
@@ -48,3 +58,7 @@ class UsageError(CpulensError):
     """Options or arguments that can't go together."""
 
     exit_code = 2
+
+
+class CpulensWarning(UserWarning):
+    """Something could not be done as asked, and the work goes on without it; said once."""
