@@ -88,11 +88,12 @@ def release(request: Request) -> None:
             _settle(request.libraries)
 
 
-def refresh() -> None:
-    """Find copies loaded since the last look and give every copy the level that is asked for now."""
+def refresh() -> list[Copy]:
+    """Give every copy the level that is asked for now; returns the copies that were not known before."""
     with _lock:
-        if _requests:
-            _settle(tuple(library for library in LIBRARIES if _wanted(library) is not None))
+        known = len(_copies)
+        _settle(tuple(library for library in LIBRARIES if _wanted(library) is not None))
+        return _copies[known:]
 
 
 def copies() -> list[Copy]:

@@ -6,10 +6,10 @@ processes and descriptor 1 are not touched. musl declares it constant: there des
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import os
+import select
 from typing import Any, Final
 
 from cpulens.errors import CaptureError
@@ -95,21 +95,17 @@ class CStdout:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write bytes to a descriptor, whole; a reader that left, or a closed descriptor, takes the rest."""
+    """Write bytes to a descriptor, whole, also where it is non-blocking; a closed descriptor takes and drops them.
+
+    Raises BrokenPipeError when the reader has left.
+    """
     view = memoryview(data)
-    with contextlib.suppress(BrokenPipeError):
-        while view:
-            try:
-                view = view[os.write(fd, view) :]
-            except BlockingIOError:
-                _wait_writable(fd)
-            except OSError as error:
-                if error.errno != errno.EBADF:
-                    raise
-                return
-
-
-def _wait_writable(fd: int) -> None:
-    import select
-
-    select.select([], [fd], [])
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            select.select([], [fd], [])
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            return

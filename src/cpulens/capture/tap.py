@@ -11,6 +11,7 @@ recordings; when it leaves an inherited block its `stdout` is put back and nothi
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -28,14 +29,18 @@ STDOUT: Final = "stdout"
 DESCRIPTOR: Final = "descriptor"
 
 
-class Session:
-    """One spill, from the first recording that opens to the last that closes."""
+#: A spill is used for the next session too until it has grown to this, so that a scope need not make a file.
+_REUSED_UP_TO_BYTES: Final = 64 << 20
 
-    def __init__(self, mode: str) -> None:
+
+class Session:
+    """One stretch of a spill, from the first recording that opens to the last that closes."""
+
+    def __init__(self, mode: str, spill: Spill) -> None:
         self.mode = mode
         self.pid = os.getpid()
-        self.spill = Spill()
-        self.handed_on = 0
+        self.spill = spill
+        self.handed_on = spill.size()
         self.incomplete = False
         self.open_recordings = 0
 
@@ -57,13 +62,18 @@ class Tap:
         self._past: Session | None = None
         self._stdout = CStdout()
         self._stand_in = 0
-        self._stand_in_fd = -1
+        self._stand_in_fd = self._stand_in_target = -1
         self._real_stream = 0
         self._real_fd = -1
         atexit.register(self._at_exit)
         os.register_at_fork(
             before=self._before_fork, after_in_parent=self._after_fork_here, after_in_child=self._after_fork_there
         )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a recording is open."""
+        return self._session is not None
 
     def open(self, mode: str) -> tuple[Session, int]:
         """Join the open session, or begin one; returns it and the offset at which the caller's slice begins."""
@@ -106,9 +116,7 @@ class Tap:
         self._stdout.write_line(line)
 
     def _begin(self, mode: str) -> Session:
-        if self._past is not None:
-            self._hand_on(self._past)
-        session = Session(_available(mode))
+        session = Session(_available(mode), self._spill())
         if session.mode == DESCRIPTOR:
             _flush_python()
             self._stdout.flush()
@@ -122,13 +130,22 @@ class Tap:
         self._session = session
         return session
 
+    def _spill(self) -> Spill:
+        """The last session's spill while it is small and ours, else a new one."""
+        past = self._past
+        if past is None or past.pid != os.getpid():
+            return Spill()
+        self._hand_on(past)
+        return past.spill if past.spill.size() < _REUSED_UP_TO_BYTES else Spill()
+
     def _retarget(self, fd: int) -> None:
         """Let the stand-in append to `fd`; the stream itself is made once and never closed."""
         if not self._stand_in:
             self._stand_in_fd = above_standard_streams(fd)
             self._stand_in = self._stdout.open_stand_in(self._stand_in_fd)
-        else:
+        elif fd != self._stand_in_target:
             os.dup2(fd, self._stand_in_fd, inheritable=False)
+        self._stand_in_target = fd
 
     def _put_back(self) -> None:
         session = self._session
@@ -155,7 +172,8 @@ class Tap:
             return
         if self._session is None:
             self._stdout.flush()
-        write_all(self._stdout_descriptor(), passed)
+        with contextlib.suppress(BrokenPipeError):
+            write_all(self._stdout_descriptor(), passed)
 
     def _stdout_descriptor(self) -> int:
         if self._session is not None and self._session.mode == DESCRIPTOR:
@@ -227,3 +245,8 @@ def tap() -> Tap:
         if _tap is None:
             _tap = Tap()
         return _tap
+
+
+def open_tap() -> Tap | None:
+    """The tap, while a recording of this process is open."""
+    return _tap if _tap is not None and _tap.is_open else None

@@ -1,0 +1,41 @@
+"""Numbers and untrusted text, made fit for a terminal."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+#: What a terminal obeys instead of showing: control characters, and the bidirectional marks that reorder a line.
+_COMMANDS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def visible(text: str) -> str:
+    r"""The text with everything a terminal would obey spelled out (`\x1b`, `\u202e`)."""
+    return _COMMANDS.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def cell(value: Any) -> str:
+    """A value of the table; – for what the log doesn't say."""
+    return "–" if value is None else visible(str(value))
+
+
+def milliseconds(value: float | None) -> str:
+    """Three significant digits, and never finer than the clock's grain of a quarter microsecond."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    decimals = min(4, max(0, 2 - math.floor(math.log10(size))))
+    return f"{value:,.{decimals}f}"
+
+
+def percent(share: float) -> str:
+    """0.1234 → 12.3; a rest that rounds to nothing is shown as <0.1."""
+    return "<0.1" if 0 < share < 0.0005 else f"{share * 100:.1f}"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """1 call, 2 calls, 1,000 calls; `plural` where an s is not enough."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
