@@ -79,10 +79,23 @@ def load(library: NativeLibrary, *, share_symbols: bool = False) -> ctypes.CDLL:
     refusals = []
     for path in _candidates(library):
         try:
-            return ctypes.CDLL(path, mode=mode)
+            return _open(path, mode)
         except OSError as error:
             refusals.append(_in_words(path, error))
     raise BackendUnavailable(_why_not(library, [words for words in refusals if words]))
+
+
+def _open(path: str, mode: int) -> ctypes.CDLL:
+    """Load the file; what it depends on may lie beside it, where wheels put it and the linker does not look."""
+    while True:
+        try:
+            return ctypes.CDLL(path, mode=mode)
+        except OSError as error:
+            missing = re.match(r"([^\s/]+): cannot open shared object file", str(error))
+            beside = os.path.join(os.path.dirname(path), missing[1]) if missing and "/" in path else ""
+            if not os.path.exists(beside) or os.path.samefile(beside, path):
+                raise
+            _open(beside, ctypes.RTLD_LOCAL)
 
 
 def _candidates(library: NativeLibrary) -> Iterator[str]:

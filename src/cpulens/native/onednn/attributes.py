@@ -46,7 +46,7 @@ class SumPostOp:
 
 @dataclass(frozen=True)
 class BinaryPostOp:
-    """Combine by `algorithm` (such as "binary_add") with a second source, an argument of the execution (``post_op_N``)."""
+    """Combine by `algorithm` (such as "binary_add") with a second source, given at execution (``post_op_N``)."""
 
     algorithm: str
     source: MemoryDescriptor

@@ -45,7 +45,7 @@ class Options(TypedDict, total=False):
 
 
 def matmul(a: Tensor, b: Tensor, bias: Tensor | None = None, **options: Unpack[Options]) -> Array:
-    """Matrix product a @ b (+ bias) for 2 to 12 dimensions, the leading ones batch dimensions that may be 1 on one side.
+    """Matrix product a @ b (+ bias) of 2 to 12 dimensions; the leading ones are a batch, and may be 1 on one side.
 
     A one-dimensional `bias` is one value for each column. Raises `UsageError` for shapes that don't go together.
     """

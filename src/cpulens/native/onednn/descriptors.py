@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any, Self
 
 from cpulens.errors import UsageError
+from cpulens.native.handles import Owned
 from cpulens.native.onednn.api import OneDnn, library
-from cpulens.native.onednn.handles import Owned
 from cpulens.native.onednn.types import MAX_NDIMS, DataType, FormatKind, Query, named
 
 #: The dimensions' letters in names such as nChw16c, gOIhw16i16o, in their logical order.

@@ -7,9 +7,9 @@ from ctypes import c_size_t, c_void_p
 from typing import Any
 
 from cpulens.errors import UsageError
+from cpulens.native.handles import Owned
 from cpulens.native.onednn.api import library
 from cpulens.native.onednn.descriptors import MemoryDescriptor
-from cpulens.native.onednn.handles import Owned
 from cpulens.native.onednn.types import FormatKind
 
 _ALLOCATE = c_size_t(-1).value  # DNNL_MEMORY_ALLOCATE

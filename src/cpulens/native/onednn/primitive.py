@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from cpulens.errors import NativeError, UsageError
+from cpulens.native.handles import Owned
 from cpulens.native.onednn.api import ExecArg, library
 from cpulens.native.onednn.attributes import Attributes, BinaryPostOp
 from cpulens.native.onednn.descriptors import MemoryDescriptor
-from cpulens.native.onednn.handles import Owned
 from cpulens.native.onednn.memory import Memory
 from cpulens.native.onednn.types import ARGUMENTS, Query, argument_index
 
