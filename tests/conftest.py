@@ -1,0 +1,56 @@
+"""What every test may use, and what must hold after each: global state is as it was."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+
+import pytest
+
+
+def _global_state() -> dict[str, object]:
+    state: dict[str, object] = {"environment": dict(os.environ)}
+    if sys.platform == "linux":
+        state["stdout"] = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "stdout").value
+        state["affinity"] = os.sched_getaffinity(0)
+        state["descriptor 1"] = os.fstat(1)[:3]
+    verbosity = sys.modules.get("cpulens.backends.verbosity")
+    state["requests"] = len(verbosity._requests) if verbosity else 0
+    return state
+
+
+@pytest.fixture(autouse=True)
+def global_state_is_put_back() -> Iterator[None]:
+    before = _global_state()
+    yield
+    after = _global_state()
+    # pytest names the running test in the environment itself.
+    for state in (before, after):
+        state["environment"].pop("PYTEST_CURRENT_TEST", None)  # type: ignore[attr-defined]
+    assert after == before
+
+
+Program = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.fixture
+def program() -> Program:
+    """Run Python code in a process of its own: `program(code, NAME="value")` → CompletedProcess with bytes.
+
+    Variables that switch levels are taken out of its environment first.
+    """
+
+    def run(
+        code: str, *arguments: str, timeout: float = 120, prefix: tuple[str, ...] = (), **environ: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        clean = {name: value for name, value in os.environ.items() if "VERBOSE" not in name}
+        command = [*prefix, sys.executable, "-c", textwrap.dedent(code), *arguments]
+        return subprocess.run(
+            command, env={**clean, **environ}, capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL
+        )
+
+    return run
