@@ -122,7 +122,7 @@ class Gemm:
         self.alpha, self.beta = alpha, beta
         self._scalars = (self._types.pass_scalar(alpha), self._types.pass_scalar(beta))
         self._buffers: Any = None
-        self._pointers = self._pointer_arrays() if pointers else None
+        self._pointers: list[Any] = [(c_void_p * batch)() for _ in range(3)] if pointers else []
         if batch > 1 or pointers:
             if self._types.offsets or routine.startswith("gemm_"):
                 raise UsageError(f"oneMKL has no batch of {routine}")
@@ -172,25 +172,20 @@ class Gemm:
         alpha, beta = (one if self._types.by_pointer else self._types.scalar(one) for one in self._scalars)
         a, b, c = self._pointers
         lda, ldb, ldc, size = (_INT(one) for one in (*self.ld, self.batch))
-        by_address = [*(c_int(one) for one in head[:2]), *(_INT(one) for one in head[2:])]
+        by_address: list[Any] = [*(c_int(one) for one in head[:2]), *(_INT(one) for one in head[2:])]
         by_address += [alpha, a, lda, b, ldb, beta, c, ldc]
-        arguments = [layout, *by_address, 1, size]
-        arguments = [one if isinstance(one, int) else ctypes.byref(one) for one in arguments]
+        arguments = [layout, *(ctypes.byref(one) for one in by_address), 1, ctypes.byref(size)]
         types = [c_int, *[c_void_p] * 13, _INT, c_void_p]
         return _Call(library().declare(f"cblas_{self.routine}_batch", types), arguments, ())
-
-    def _pointer_arrays(self) -> Any:
-        return [(c_void_p * self.batch)() for _ in range(3)]
 
     def bind(self, a: int, b: int, c: int, keep: object = None) -> None:
         """Use the matrices at these addresses; `keep` is held as long as they are used."""
         self._buffers = (a, b, c, keep)
         for place, address in zip(self._call.matrices, (a, b, c), strict=False):
             self._call.arguments[place] = address
-        if self._pointers is not None:
-            types = (self._types.a_bytes, self._types.b_bytes, self._types.c_bytes)
-            for array, start, step, size in zip(self._pointers, (a, b, c), self.strides, types, strict=True):
-                array[:] = [start + at * step * size for at in range(self.batch)]
+        types = (self._types.a_bytes, self._types.b_bytes, self._types.c_bytes)
+        for array, start, step, size in zip(self._pointers, (a, b, c), self.strides, types, strict=False):
+            array[:] = [start + at * step * size for at in range(self.batch)]
 
     def allocate(self) -> tuple[memoryview, memoryview, memoryview]:
         """Bind zeroed buffers of 64-byte alignment and return their bytes (a, b, c), to be filled."""
@@ -200,7 +195,7 @@ class Gemm:
             start = -ctypes.addressof(raw) % 64
             views.append(memoryview(raw)[start : start + size].cast("B"))
             addresses.append(ctypes.addressof(raw) + start)
-        self.bind(*addresses, keep=views)
+        self.bind(addresses[0], addresses[1], addresses[2], keep=views)
         return (views[0], views[1], views[2])
 
     def execute(self) -> None:

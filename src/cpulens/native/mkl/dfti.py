@@ -49,9 +49,7 @@ class Fft(Owned):
         scale: float = 1.0,
     ) -> None:
         if not lengths or min(*lengths, batch) < 1 or len(lengths) > 7:
-            raise UsageError(
-                f"an FFT has 1 to 7 dimensions of at least 1, and a batch of at least 1: {lengths}, {batch}"
-            )
+            raise UsageError(f"an FFT has 1 to 7 dimensions, and no length or batch below 1: {lengths}, {batch}")
         self.lengths, self.batch, self.in_place = tuple(lengths), batch, in_place
         self.precision, self.domain, self.direction = precision, domain, direction
         lib = self._lib = library()
