@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+
+from tests_support import Program
 
 
 def _global_state() -> dict[str, object]:
@@ -32,9 +34,6 @@ def global_state_is_put_back() -> Iterator[None]:
     for state in (before, after):
         state["environment"].pop("PYTEST_CURRENT_TEST", None)  # type: ignore[attr-defined]
     assert after == before
-
-
-Program = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 @pytest.fixture
