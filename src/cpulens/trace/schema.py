@@ -18,9 +18,15 @@ TEXT_COLUMNS: Final[dict[str, tuple[str, str]]] = {
     "event": ("String", "one of EVENTS"),
     "cache": ("String", "of a creation: hit, miss, from_cache_blob, persistent_hit, kernel_hit, nested_hit"),
     "engine": ("String", "cpu, gpu, gpu:0, cpu2gpu, …"),
-    "primitive": ("String", "kind of primitive in the newest spelling; for MKL the routine (BLAS and LAPACK in lower case)"),
+    "primitive": (
+        "String",
+        "kind of primitive in the newest spelling; for MKL the routine (BLAS and LAPACK in lower case)",
+    ),
     "implementation": ("String", "name of the implementation as printed; null for MKL, which does not say"),
-    "family": ("String", "brgemm, jit, gemm, ref, simple, acl, blas, lapack, fft, …, worked out from the implementation"),
+    "family": (
+        "String",
+        "brgemm, jit, gemm, ref, simple, acl, blas, lapack, fft, …, worked out from the implementation",
+    ),
     "isa": ("String", "instruction set in the implementation's name, such as avx512_core_amx"),
     "prop_kind": ("String", "forward_inference, backward_data, …"),
     "src_dt": ("String", "data type of the (first) source"),
@@ -34,6 +40,7 @@ TEXT_COLUMNS: Final[dict[str, tuple[str, str]]] = {
     "flops": ("Float64", "operations of one execution; null: not known"),
     "bytes": ("Float64", "bytes that one execution must move; null: not known"),
     "message": ("String", "free text of dispatch, check, error, warn, info and unknown lines; a marker's name"),
+    "source": ("String", "file and line of the library's source, where a dispatch, check or error line names it"),
     "raw": ("String", "the text itself, for MKL without pointers; invalid UTF-8 replaced"),
 }
 
