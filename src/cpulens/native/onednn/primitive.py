@@ -143,7 +143,7 @@ class Primitive(Owned):
         return (ExecArg * len(pairs))(*pairs)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.implementation} {self.problem}>"
+        return f"<{self.kind} {self.problem}>"
 
 
 def _implementation(description: Owned) -> str:
