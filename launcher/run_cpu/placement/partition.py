@@ -1,0 +1,152 @@
+"""Cutting ordered slots into instances: how large, how many in each domain, which slots. Pure.
+
+A *domain* is a run of slots that an instance should not leave: the slots of a NUMA node, of a package, of an L3 cache.
+"""
+
+from __future__ import annotations
+
+from run_cpu.placement.pool import Slot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    Domain = list[Slot]
+    Chunk = list[Slot]
+
+
+def group(slots: Sequence[Slot], key: Callable[[Slot], Hashable]) -> list[Domain]:
+    """Return the slots that share a key together, in order of first appearance."""
+    groups: dict[Hashable, Domain] = {}
+    for slot in slots:
+        groups.setdefault(key(slot), []).append(slot)
+    return list(groups.values())
+
+
+def node_of(slot: Slot) -> Hashable:
+    """Domain of a slot by NUMA node; CPUs without a node belong together by package."""
+    core = slot.core
+    return core.node if core.node is not None else ("package", core.package)
+
+
+def package_of(slot: Slot) -> Hashable:
+    """Domain of a slot by package."""
+    return slot.core.package
+
+
+def l3_of(slot: Slot) -> Hashable:
+    """Domain of a slot by L3 cache; None where the host does not say."""
+    return slot.core.l3
+
+
+def largest_inside(sizes: Sequence[int], count: int) -> int:
+    """Return the largest size at which `count` equal pieces can be cut from domains of those sizes; 0: none."""
+    low, high = 0, max(sizes, default=0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(size // middle for size in sizes) >= count:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def runs(domains: Sequence[Domain], size: int) -> list[list[Domain]]:
+    """Return runs of neighbouring whole domains that hold at least `size` slots each, as many as there are.
+
+    Each run is as short as possible: domains at its ends that it can do without are left out.
+    """
+    found: list[list[Domain]] = []
+    run: list[Domain] = []
+    for domain in domains:
+        run.append(domain)
+        if sum(map(len, run)) >= size:
+            while len(run) > 1 and sum(map(len, run[1:])) >= size:
+                run.pop(0)
+            found.append(run)
+            run = []
+    return found
+
+
+def largest_run(groups: Sequence[Sequence[Domain]], count: int) -> int:
+    """Return the largest size at which runs of whole domains, each inside one group, make `count` pieces; 0: none."""
+    low, high = 0, max((sum(map(len, domains)) for domains in groups), default=0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(len(runs(domains, middle)) for domains in groups) >= count:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def share(capacities: Sequence[int], count: int, order: Sequence[int], close: bool) -> list[int]:
+    """Return how many of `count` go to each place: filling one after the other (`close`), or evenly, in `order`."""
+    counts = [0] * len(capacities)
+    while count > 0 and counts != list(capacities):
+        for place in order:
+            step = min(count, capacities[place] - counts[place], count if close else 1)
+            counts[place] += step
+            count -= step
+    return counts
+
+
+def scatter_order(domains: Sequence[Domain]) -> list[int]:
+    """Return the order in which domains get instances: one of each package in turn."""
+    seen: dict[Hashable, int] = {}
+    keys = []
+    for place, domain in enumerate(domains):
+        package = package_of(domain[0])
+        turn = seen[package] = seen.get(package, -1) + 1
+        keys.append((turn, place))
+    return [place for _, place in sorted(keys)]
+
+
+def cut(slots: Sequence[Slot], size: int, by_cpu: bool = False) -> list[Chunk]:
+    """Cut slots into pieces of `size` cores, or of `size` CPUs (then the last core of a piece may give only some).
+
+    What is left at the end is left out.
+    """
+    if not by_cpu:
+        return [list(slots[start : start + size]) for start in range(0, len(slots) - size + 1, size)]
+    chunks: list[Chunk] = []
+    chunk: Chunk = []
+    missing = size
+    for slot in slots:
+        taken = slot._replace(cpus=slot.cpus[:missing])
+        chunk.append(taken)
+        missing -= len(taken.cpus)
+        if missing == 0:
+            chunks.append(chunk)
+            chunk, missing = [], size
+    return chunks
+
+
+def inside(domains: Sequence[Domain], count: int | None, size: int, by_cpu: bool, close: bool) -> list[Chunk]:
+    """Return up to `count` pieces (None: all there are), each inside one domain, and one L3 if that costs none."""
+    capacities = [len(cut(domain, size, by_cpu)) for domain in domains]
+    if count is None:
+        count = sum(capacities)
+    counts = share(capacities, min(count, sum(capacities)), scatter_order(domains), close)
+    chunks: list[Chunk] = []
+    for domain, number in zip(domains, counts, strict=True):
+        caches = group(domain, l3_of)
+        rooms = [len(cut(cache, size, by_cpu)) for cache in caches]
+        if len(caches) > 1 and sum(rooms) >= number:
+            for cache, part in zip(caches, share(rooms, number, range(len(rooms)), close), strict=True):
+                chunks += cut(cache, size, by_cpu)[:part]
+        else:
+            chunks += cut(domain, size, by_cpu)[:number]
+    return chunks
+
+
+def split_evenly(slots: Sequence[Slot], count: int) -> list[Chunk]:
+    """Cut all slots into `count` neighbouring pieces whose sizes differ by one at most, the larger ones first."""
+    small, larger = divmod(len(slots), count)
+    chunks: list[Chunk] = []
+    start = 0
+    for index in range(count):
+        end = start + small + (index < larger)
+        chunks.append(list(slots[start:end]))
+        start = end
+    return chunks
