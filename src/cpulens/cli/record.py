@@ -54,10 +54,11 @@ def run(args: argparse.Namespace) -> int:
     try:
         word = _save(recorded, output)
     except CpulensError as error:
-        word = {"error": str(error)}
+        sentence = str(error)
         if recorded.spill.size():  # something was caught that can't be stored as asked: it is not thrown away
             recorded.spill.keep()
-            word["error"] += f"; the raw lines are in {recorded.spill.path}"
+            sentence += f"; the raw lines are in {recorded.spill.path}"
+        word = {"error": sentence}
     _say(word, recorded, args.json)
     return code
 

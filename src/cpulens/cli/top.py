@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         json.dump(summary_object(summary), sys.stdout, ensure_ascii=False)
         print()
         return 0
-    from cpulens.report.terminal import console_for, print_summary
+    from cpulens.report.terminal import show_summary
 
-    print_summary(console_for(sys.stdout), summary, limit=max(args.limit, 0) or None)
+    show_summary(sys.stdout, summary, limit=max(args.limit, 0) or None)
     return 0

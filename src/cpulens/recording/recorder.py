@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cpulens.backends import verbosity
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from cpulens.trace import Trace
 
 DEFAULT_MAX_BYTES: Final = 1 << 30
+_IN_MEMORY_BYTES: Final = 16 << 20
 
 
 class Slice(NamedTuple):
@@ -191,7 +195,8 @@ class Recording(Scope):
         slices = self._so_far()
         preamble = b"".join(line + b"\n" for line in tap().headers) + slices[0].preamble
         try:
-            return load(self.raw(), facts=self.facts, preamble=preamble)
+            with _joined(slices) as log:
+                return load(log, facts=self.facts, preamble=preamble)
         except LogError as error:
             paths = [obj.path for obj in loaded.objects()]
             reasons = [*why_nothing(paths, self.levels), *self.notes]
@@ -211,7 +216,7 @@ class Recording(Scope):
         if os.fspath(path).endswith((".log", ".txt")):
             _write_raw(path, self.raw(), force)
         else:
-            self.trace.save(path, force=force)
+            self.trace.save(os.fspath(path), force=force)
 
     def __str__(self) -> str:
         """The table, as `cpulens top` prints it."""
@@ -248,6 +253,20 @@ def record(
     Raises UsageError for a level that isn't one, CaptureError where nothing can be caught.
     """
     return Recording(onednn, mkl, capture, max_bytes)
+
+
+@contextlib.contextmanager
+def _joined(slices: list[Slice]) -> Iterator[bytes | str]:
+    """The slices as one log: in memory while they are small, else a file, which the reader reads in parts."""
+    if sum(part.end - part.start for part in slices) <= _IN_MEMORY_BYTES:
+        yield b"".join(part.spill.read(part.start, part.end) for part in slices)
+        return
+    with tempfile.NamedTemporaryFile(prefix="cpulens-slice-") as file:
+        for part in slices:
+            for start in range(part.start, part.end, _IN_MEMORY_BYTES):
+                file.write(part.spill.read(start, min(start + _IN_MEMORY_BYTES, part.end)))
+        file.flush()
+        yield file.name
 
 
 def _last_whole_line(spill: Spill, start: int, end: int) -> int:

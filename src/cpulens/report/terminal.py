@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import shlex
+import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -19,91 +21,111 @@ if TYPE_CHECKING:
 #: oneDNN's clock gives a time of day in milliseconds as a double: steps of 2⁻¹² ms, 5 % of this.
 GRAIN_LIMIT_MS: Final = 0.005
 _NUMBERS: Final = ("total ms", "%", "cum%", "calls", "median", "p95", "first")
-#: The key columns share what the numbers leave of the width, but none is squeezed below this.
-_NARROWEST: Final = 80
 
 
 def print_summary(console: Console, summary: Summary, limit: int | None = None) -> None:
     """Print a summary; `limit` rows at most (None: all), and say what was left out."""
-    for line in head(summary):
-        console.print(Text(line))
-    console.print(_table(summary, limit))
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    facts.add_column(no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, value in head(summary):
+        facts.add_row(Text(name, style="dim"), Text(visible(value)))
+    console.print(facts)
+    console.print()
+    console.print(_table(summary, limit, console.width))
+    console.print()
     for line in foot(summary, limit):
-        console.print(Text(line, style="dim"))
+        console.print(Text(visible(line), style="dim"))
 
 
 def summary_text(summary: Summary, limit: int | None = None, width: int = 100) -> str:
     """The same as plain text, `width` columns wide, without colours."""
     target = io.StringIO()
     print_summary(Console(file=target, width=width, color_system=None, highlight=False), summary, limit)
-    return target.getvalue().rstrip("\n")
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()).rstrip("\n")
 
 
-def console_for(stream: Any) -> Console:
-    """A console on a stream: coloured on a terminal (unless NO_COLOR), plain and at least 80 columns in a pipe."""
-    console = Console(file=stream, highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 120)
-    return console
+def show_summary(stream: Any, summary: Summary, limit: int | None = None) -> None:
+    """Print to a stream: coloured on a terminal (unless NO_COLOR), plain and 120 columns wide elsewhere."""
+    console = Console(file=stream, highlight=False)
+    if console.is_terminal:
+        print_summary(console, summary, limit)
+    else:
+        stream.write(summary_text(summary, limit, width=shutil.get_terminal_size((120, 24)).columns) + "\n")
 
 
-def head(summary: Summary) -> Iterator[str]:
-    """What ran, on what, and the phases apart."""
-    for library in _libraries(summary.facts.get("libraries", [])):
-        yield visible(library)
-    command = summary.facts.get("command")
-    if command:
-        yield visible("command: " + " ".join(command))
-    yield " · ".join(_phases(summary))
-    yield ""
+def head(summary: Summary) -> Iterator[tuple[str, str]]:
+    """What ran, on what, and the phases apart: names and values."""
+    yield from _libraries(summary.facts.get("libraries", []))
+    if command := summary.facts.get("command"):
+        yield "command", shlex.join(command)
+    if wall_ms := summary.facts.get("wall_ms"):
+        share = percent((summary.total_ms or 0.0) / wall_ms)
+        yield "wall time", f"{milliseconds(wall_ms)} ms, {share} % of it in these kernels"
+    yield from _phases(summary)
 
 
-def _libraries(libraries: list[dict[str, Any]]) -> list[str]:
-    """One line per distinct library; copies that say the same are one."""
-    return list(dict.fromkeys(_library(library) for library in libraries))
+def _libraries(libraries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """One entry per distinct library; copies that say the same are one."""
+    titles = {"onednn": "oneDNN", "mkl": "oneMKL"}
+    entries = ((titles.get(one["library"], one["library"]), _library(one)) for one in libraries)
+    yield from dict.fromkeys(entries)
 
 
 def _library(library: dict[str, Any]) -> str:
-    names = {"onednn": "oneDNN", "mkl": "oneMKL"}
-    title = names.get(library["library"], library["library"])
-    commit = library.get("commit")
+    version, commit = library.get("version") or "version not printed", library.get("commit")
     parts = [
-        f"{title} {library.get('version') or '(version not printed)'}" + (f" ({commit[:8]})" if commit else ""),
-        library.get("isa") or library.get("cpu"),
+        f"{version} ({commit[:8]})" if commit else version,
         library.get("runtime") or library.get("threading"),
         count(library["threads"], "thread") if library.get("threads") else None,
+        library.get("isa") or library.get("cpu"),
     ]
     return ", ".join(str(part) for part in parts if part)
 
 
-def _phases(summary: Summary) -> Iterator[str]:
+def _phases(summary: Summary) -> Iterator[tuple[str, str]]:
     phases, total_ms = summary.phases, summary.total_ms
-    yield f"execution {milliseconds(total_ms)} ms ({count(phases.executions, 'call')})"
+    yield "execution", f"{milliseconds(total_ms)} ms in {count(phases.executions, 'call')}"
     if phases.reorders:
-        share = f", {percent(phases.reorder_ms / total_ms)} %" if total_ms else ""
-        yield f"of it reorders {milliseconds(phases.reorder_ms)} ms ({count(phases.reorders, 'call')}{share})"
+        share = f", {percent(phases.reorder_ms / total_ms)} % of it" if total_ms else ""
+        yield "reorders", f"{milliseconds(phases.reorder_ms)} ms in {count(phases.reorders, 'call')}{share}"
     if phases.creations:
-        misses = f"{count(phases.creations, 'primitive')}, {count(phases.cache_misses, 'cache miss', 'cache misses')}"
-        yield f"creation {milliseconds(phases.creation_ms)} ms ({misses})"
+        misses = count(phases.cache_misses, "cache miss", "cache misses")
+        yield "creation", f"{milliseconds(phases.creation_ms)} ms for {count(phases.creations, 'primitive')}, {misses}"
     if phases.compilations:
-        yield f"compilation {milliseconds(phases.compilation_ms)} ms ({count(phases.compilations, 'partition')})"
-    wall_ms = summary.facts.get("wall_ms")
-    if wall_ms:
-        yield f"wall time {milliseconds(wall_ms)} ms, {percent((total_ms or 0.0) / wall_ms)} % of it in these kernels"
+        partitions = count(phases.compilations, "graph partition")
+        yield "compilation", f"{milliseconds(phases.compilation_ms)} ms for {partitions}"
 
 
-def _table(summary: Summary, limit: int | None) -> Table:
+def _table(summary: Summary, limit: int | None, width: int) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
-    shown = summary.rows[:limit]
-    for number, name in enumerate(summary.by):
-        # A column that says the same in every row says it in the facts already, but a key must not vanish.
-        longest = max((len(cell(row.key[number])) for row in shown), default=0)
-        table.add_column(Text(name), overflow="fold", min_width=min(longest, 9))
+    keys = [[cell(value) for value in row.key] for row in summary.rows[:limit]]
+    numbers = [_numbers(row) for row in summary.rows[:limit]]
+    room = width - sum(max(map(len, column)) + 1 for column in zip(_NUMBERS, *numbers, strict=True))
+    widths = [max(map(len, column)) + 1 for column in zip(summary.by, *keys, strict=True)]
+    stacked = sum(widths) > room
+    if stacked:  # side by side they would be cut into slivers: one above the other, they can be read
+        keys = [[_stack(key, room - 1)] for key in keys]
+    for name in [" ".join(summary.by)] if stacked else summary.by:
+        table.add_column(Text(name), overflow="fold")
     for name in _NUMBERS:
         table.add_column(Text(name), justify="right", no_wrap=True)
-    for row in shown:
-        table.add_row(*(Text(cell(value)) for value in row.key), *(Text(number) for number in _numbers(row)))
+    for key, row in zip(keys, numbers, strict=True):
+        table.add_row(*map(Text, key), *map(Text, row))
     return table
+
+
+def _stack(words: list[str], width: int) -> str:
+    """Words on as few lines as hold them, the later lines indented; one that is too long is broken."""
+    lines = [""]
+    for word in words:
+        joined = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if len(joined) <= width:
+            lines[-1] = joined
+            continue
+        room = max(width - 2, 8)
+        lines += [f"  {word[start : start + room]}" for start in range(0, len(word), room)]
+    return "\n".join(line for line in lines if line.strip())
 
 
 def _numbers(row: Row) -> tuple[str, ...]:
@@ -121,15 +143,15 @@ def _numbers(row: Row) -> tuple[str, ...]:
 
 def foot(summary: Summary, limit: int | None) -> Iterator[str]:
     """What was left out, what the marks mean, notes, and what was not understood."""
-    yield ""
     if limit is not None and len(summary.rows) > limit:
         rest = summary.rows[limit:]
         time = sum(row.total_ms or 0.0 for row in rest)
         yield f"{count(len(rest), 'more row')}, {milliseconds(time)} ms (--limit 0 shows all)"
     if any(row.median_ms is not None and 0 < row.median_ms < GRAIN_LIMIT_MS for row in summary.rows[:limit]):
         yield "~ under 5 µs: the clock's grain of 0.24 µs is 5 % or more of it"
+    yield "times in ms; median and p95 leave out a row's first call, unless it is the only one"
     for note in summary.facts.get("notes", []):
-        yield visible(f"note: {note}")
+        yield f"note: {note}"
     lines = summary.lines
     yield (
         f"{lines['read']:,} pieces of log read: {count(lines['records'], 'record')}, {lines['own']:,} of other text, "

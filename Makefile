@@ -1,0 +1,48 @@
+# make demo   record one small inference on the real libraries and print where its time went
+# make test   every test, with PyTorch
+# make check  lint, format, types, layers
+# Each makes the environment it needs, from nothing but python3, python3-venv and make.
+
+PYTHON ?= python3
+TORCH_VERSION ?= 2.13.0
+# pip takes the CPU build of PyTorch where the index or a find-links folder offers one.
+PIP_INSTALL = install --quiet --disable-pip-version-check
+
+DEMO_ENV = .venv-demo
+TEST_ENV = .venv-test
+DEMO_RUN = demo.cpulens
+
+.PHONY: demo test check benchmark clean
+
+demo: $(DEMO_ENV)/installed
+	$(DEMO_ENV)/bin/run_cpu --ninstances 1 examples/demo.py $(DEMO_RUN)
+	@echo
+	@echo "The run is in $(DEMO_RUN); see it again: $(DEMO_ENV)/bin/cpulens top $(DEMO_RUN) --by primitive,problem"
+
+test: $(TEST_ENV)/installed
+	$(TEST_ENV)/bin/python -m pytest
+
+check: $(TEST_ENV)/installed
+	$(TEST_ENV)/bin/ruff check .
+	$(TEST_ENV)/bin/ruff format --check .
+	$(TEST_ENV)/bin/mypy
+	$(TEST_ENV)/bin/lint-imports
+
+benchmark: $(TEST_ENV)/installed
+	$(TEST_ENV)/bin/python benchmarks/record.py
+	$(TEST_ENV)/bin/python benchmarks/parse.py
+	$(TEST_ENV)/bin/python benchmarks/launcher.py
+
+$(DEMO_ENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(DEMO_ENV)
+	$(DEMO_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime]'
+	touch $@
+
+$(TEST_ENV)/installed: pyproject.toml Makefile
+	$(PYTHON) -m venv $(TEST_ENV)
+	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) torch==$(TORCH_VERSION)
+	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime,dev]'
+	touch $@
+
+clean:
+	rm -rf $(DEMO_ENV) $(TEST_ENV) $(DEMO_RUN)
