@@ -74,10 +74,10 @@ def child_environment(
             levels[library] = HIGHEST[library]
             continue
         if library == "onednn":
-            setting = onednn_setting(wish or "ON")
+            setting = onednn_setting("ON" if wish is None else wish)
             levels[library] = int(setting.partition(",")[0])
         else:
-            levels[library] = parse_level("mkl", wish or "ON")
+            levels[library] = parse_level("mkl", "ON" if wish is None else wish)
             setting = str(levels[library])
         for variable in VARIABLES[library]:
             child[variable] = setting
