@@ -42,7 +42,7 @@ def bind(instance: Instance, bind_cpus: bool) -> Iterator[tuple[str, int]]:
 def explain_refusal(what: str, number: int, instance: Instance) -> str:
     """Return one sentence: what was refused, why, what stays, what to do."""
     reason = os.strerror(number)
-    who = f"instance {instance.index}"
+    who = f"instance {instance.number}"
     if what == "cpus":
         return f"{who} could not be bound to its CPUs ({reason}) and runs on all CPUs allowed"
     if what == "preferred":

@@ -8,17 +8,19 @@ import sys
 from cpulens.errors import UsageError
 from cpulens.machine.limits import Limits, read_limits
 from cpulens.machine.memory import read_bandwidth
-from cpulens.machine.topology import read_topology
-from run_cpu import ranks
+from cpulens.machine.topology import Topology, read_topology
+from run_cpu import environment, ranks
 from run_cpu.command import build_command
-from run_cpu.environment import thread_variables
-from run_cpu.job import Job, Process
-from run_cpu.placement import Plan, place
-from run_cpu.request import GRACE_S, Request, build_request
+from run_cpu.job import GRACE_S, Conduct, Job, Process
+from run_cpu.placement import place
+from run_cpu.preload import choose_preloads
+from run_cpu.request import Request, build_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+
+    from run_cpu.environment import Variable
 
 
 def launch(args: argparse.Namespace) -> int:
@@ -26,21 +28,65 @@ def launch(args: argparse.Namespace) -> int:
     if sys.platform != "linux":
         raise UsageError(f"run_cpu places programs on Linux only; this is {sys.platform}")
     request = build_request(args, os.environ)
-    root = args.sysroot or "/"
-    limits = read_limits(root)
-    request = _undivided(request, limits, root)
-    plan = place(read_topology(root), limits, request, lambda node: read_bandwidth(node, root))
-    argv = build_command(args.program, args.program_args, args.module, args.no_python)
-    job = _job(plan, argv, args)
+    conduct = _conduct(args)
+    root = _root(args.sysroot)
+    topology, limits = read_topology(root), read_limits(root)
+    variables: list[list[Variable]] = []
+    if args.plan_from:
+        job = _saved(args, topology, limits)
+    else:
+        job, variables = _planned(args, _undivided(request, limits, root), topology, limits, root)
     if args.dry_run:
-        from run_cpu import explain
-
-        return explain.show(job, plan, as_json=args.json)
-    for note in plan.notes:
+        _show(job, topology, variables, root, args.json)
+        return 0
+    for note in job.notes:
         print(f"run_cpu: {note}", file=sys.stderr)
     from run_cpu.supervise import supervise
 
-    return supervise(job)
+    return supervise(job, conduct)
+
+
+def _planned(
+    args: argparse.Namespace, request: Request, topology: Topology, limits: Limits, root: str
+) -> tuple[Job, list[list[Variable]]]:
+    """Place the request; give each instance its command and variables, with the reasons for these."""
+    argv = build_command(args.program, args.program_args, args.module, args.no_python)
+    plan = place(topology, limits, request, lambda node: read_bandwidth(node, root))
+    preloads = choose_preloads(args, os.environ, root)
+    processes = []
+    variables = []
+    notes = [*plan.notes, *preloads.warnings]
+    for instance in plan.instances:
+        own = environment.variables_of(
+            instance, preloads, os.environ, plan.bind_cpus, request.smt, benchmark=args.benchmark
+        )
+        variables.append(own)
+        processes.append(Process(instance, {v.name: v.value for v in own if v.value is not None}, argv))
+        notes += environment.kept_notes(own, instance, os.environ)
+    if args.benchmark and preloads.allocator != "jemalloc":
+        notes.append("--benchmark changes nothing: its settings are jemalloc's, which is not preloaded")
+    if request.memory.startswith("bind"):
+        from run_cpu.placement.memory import check_free_memory
+
+        notes += check_free_memory(plan, root)
+    return Job(tuple(processes), plan.idle_cpus, tuple(dict.fromkeys(notes)), plan.bind_cpus), variables
+
+
+def _saved(args: argparse.Namespace, topology: Topology, limits: Limits) -> Job:
+    from run_cpu import plan_file, replay
+
+    argv = None
+    if args.program:
+        argv = build_command(args.program, args.program_args, args.module, args.no_python)
+    return replay.fit(plan_file.read_plan(args.plan_from), topology, limits, argv)
+
+
+def _show(job: Job, topology: Topology, variables: list[list[Variable]], root: str, as_json: bool) -> None:
+    from run_cpu import explain, plan_file
+    from run_cpu.advice import advice
+
+    job = job._replace(notes=(*job.notes, *advice(job, root)))
+    print(plan_file.to_text(job) if as_json else explain.explain(job, topology, variables))
 
 
 def _undivided(request: Request, limits: Limits, root: str) -> Request:
@@ -51,23 +97,19 @@ def _undivided(request: Request, limits: Limits, root: str) -> Request:
     return request._replace(local_rank=0, local_size=1)
 
 
-def _job(plan: Plan, argv: list[str], args: argparse.Namespace) -> Job:
-    processes = []
-    for instance in plan.instances:
-        variables = thread_variables(instance, os.environ)
-        environment = {v.name: v.value for v in variables if v.value is not None}
-        processes.append(Process(instance, environment, argv))
-    return Job(
-        tuple(processes),
-        plan.bind_cpus,
-        args.on_failure,
-        _grace(args.grace),
-        args.log_path or None,
-        args.log_file_prefix,
-    )
+def _root(sysroot: str | None) -> str:
+    if sysroot is None:
+        return "/"
+    if not os.path.isdir(sysroot):
+        raise UsageError(f"--sysroot {sysroot} is not a directory; give one that holds a host's sys and proc")
+    return os.path.abspath(sysroot)
 
 
-def _grace(text: str | None) -> float:
+def _conduct(args: argparse.Namespace) -> Conduct:
+    return Conduct(args.on_failure, _grace_s(args.grace), args.log_path or None, args.log_file_prefix)
+
+
+def _grace_s(text: str | None) -> float:
     if text is None:
         return GRACE_S
     try:

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-#: Seconds between SIGTERM and SIGKILL; shorter than the ten that container engines give us.
-GRACE_S = 5.0
-
 
 class Numbers(NamedTuple):
     """A list of the command line; `relative`: its numbers count among what is allowed."""

@@ -7,11 +7,13 @@ import signal
 import sys
 
 from run_cpu import linux
+from run_cpu.logs import Logs
 from run_cpu.start import Surroundings
+from run_cpu.supervisor import Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from run_cpu.job import Job
+    from run_cpu.job import Conduct, Job
 
 #: Signals that the instances get as well.
 _FORWARDED = frozenset(
@@ -30,8 +32,9 @@ _FORWARDED = frozenset(
 _SI_KERNEL = 0x80
 
 
-def supervise(job: Job) -> int:
+def supervise(job: Job, conduct: Conduct) -> int:
     """Run the job under a supervisor process and return its exit code."""
+    logs = Logs(job, conduct) if conduct.log_folder else None
     sys.stdout.flush()
     sys.stderr.flush()
     # A signal that we were started to ignore (nohup) stays ignored, here and in the instances.
@@ -44,14 +47,14 @@ def supervise(job: Job) -> int:
     )
     linux.set_subreaper(True)
     try:
-        supervisor, control = _start_supervisor(job, around)
+        supervisor, control = _start_supervisor(job, conduct, around, logs)
         return _stand_by(supervisor, control, watched, shares_terminal)
     finally:
         linux.set_subreaper(False)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _start_supervisor(job: Job, around: Surroundings) -> tuple[int, int]:
+def _start_supervisor(job: Job, conduct: Conduct, around: Surroundings, logs: Logs | None) -> tuple[int, int]:
     """Fork the supervisor; it lives in a process group of its own, out of reach of what is sent to ours."""
     read, control = os.pipe()
     pid = os.fork()
@@ -60,10 +63,7 @@ def _start_supervisor(job: Job, around: Surroundings) -> tuple[int, int]:
         try:
             os.close(control)
             os.setpgid(0, 0)
-            from run_cpu.logs import Logs
-            from run_cpu.supervisor import Supervisor
-
-            code = Supervisor(job, read, around, Logs(job) if job.log_folder else None).run()
+            code = Supervisor(job, conduct, read, around, logs).run()
         except BaseException:
             sys.excepthook(*sys.exc_info())
             sys.stderr.flush()

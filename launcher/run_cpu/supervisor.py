@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from run_cpu.job import Job, Process
+    from run_cpu.job import Conduct, Job, Process
     from run_cpu.logs import Logs
 
 #: Signals that ask for the end; after the grace they are followed by SIGKILL.
@@ -41,16 +41,17 @@ class Child:
         self.streams = streams
         self.complaints = b""
         self.code: int | None = None
-        self.started = time.monotonic()
-        self.ended = self.started
+        self.started_s = time.monotonic()
+        self.ended_s = self.started_s
         self.remarks: list[str] = []
 
 
 class Supervisor:
     """Starts the instances of a job and stands by them until nothing of them is left."""
 
-    def __init__(self, job: Job, control: int, around: Surroundings, logs: Logs | None) -> None:
+    def __init__(self, job: Job, conduct: Conduct, control: int, around: Surroundings, logs: Logs | None) -> None:
         self.job = job
+        self.conduct = conduct
         self.control = control
         self.around = around
         self.logs = logs
@@ -100,10 +101,10 @@ class Supervisor:
     # Starting
 
     def _start(self, process: Process) -> None:
-        index = process.instance.index
+        index = process.instance.number
         log = self.logs.open(index) if self.logs else None
         reads: list[int] = []
-        if self.job.direct:
+        if len(self.job.processes) == 1 and self.logs is None:
             started = start(process, self.job.bind_cpus, self.around, (0, 1, 2))
         else:
             out_read, out_write = os.pipe()
@@ -197,17 +198,17 @@ class Supervisor:
     def _woken(self) -> None:
         for number in os.read(self.wake, 512):
             if number in ENDING:
-                self._end(number, self.job.grace_s)
+                self._end(number, self.conduct.grace_s)
 
     def _commanded(self) -> None:
         """Signals from the launcher, a byte each; the end of the pipe is the launcher's end."""
         numbers = os.read(self.control, 64)
         if not numbers:
             self._unwatch(self.control)
-            self._end(signal.SIGTERM, min(self.job.grace_s, ORPHANED_GRACE_S))
+            self._end(signal.SIGTERM, min(self.conduct.grace_s, ORPHANED_GRACE_S))
         for number in numbers:
             if number in ENDING:
-                self._end(number, self.job.grace_s)
+                self._end(number, self.conduct.grace_s)
             else:
                 self._signal(number)
 
@@ -258,7 +259,7 @@ class Supervisor:
 
     def _ended(self, child: Child, status: int) -> None:
         child.code = status if status >= 0 else 128 - status
-        child.ended = time.monotonic()
+        child.ended_s = time.monotonic()
         if child.report in self.handlers:
             while child.report in self.handlers:
                 self._reported(child)
@@ -279,10 +280,10 @@ class Supervisor:
         code = self.exit_code
         how = f"was ended by signal {code - 128}" if code > 128 else f"failed with exit code {code}"
         others = any(other.code is None for other in self.children)
-        stop = others and self.job.on_failure == "kill"
-        self.say(f"instance {child.process.instance.index} {how}{'; the others are stopped' if stop else ''}")
+        stop = others and self.conduct.on_failure == "kill"
+        self.say(f"instance {child.process.instance.number} {how}{'; the others are stopped' if stop else ''}")
         if stop:
-            self._end(signal.SIGTERM, self.job.grace_s)
+            self._end(signal.SIGTERM, self.conduct.grace_s)
 
     def _clean_up(self) -> None:
         """All instances have ended, but something they started has not."""
@@ -294,7 +295,7 @@ class Supervisor:
             _send(os.kill, pid, signal.SIGTERM)
             _send(os.kill, pid, signal.SIGCONT)
         if self.deadline is None:
-            self.deadline = time.monotonic() + self.job.grace_s
+            self.deadline = time.monotonic() + self.conduct.grace_s
 
     def say(self, text: str) -> None:
         """Tell the user, once, between whole lines of the instances."""

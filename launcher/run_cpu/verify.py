@@ -19,10 +19,10 @@ def differences(pid: int, instance: Instance, bind_cpus: bool, refused: set[str]
     cpus = status_lists(f"/proc/{pid}/status").get("Cpus_allowed_list")
     if bind_cpus and cpus and "cpus" not in refused and cpus != frozenset(instance.cpus):
         planned, got = cpulist.form(instance.cpus), cpulist.form(cpus)
-        found.append(f"instance {instance.index} was to run on CPUs {planned}, but the kernel lets it run on {got}")
+        found.append(f"instance {instance.number} was to run on CPUs {planned}, but the kernel lets it run on {got}")
     policy = memory_policy(pid)
     if policy and not refused & {"memory", "preferred"} and policy != _planned(instance):
-        found.append(f"instance {instance.index} was to have its memory {_planned(instance)}, but has it {policy}")
+        found.append(f"instance {instance.number} was to have its memory {_planned(instance)}, but has it {policy}")
     return found
 
 

@@ -1,10 +1,10 @@
-"""Which memory an instance gets, and how. Pure, but for the free memory that a strict binding asks for."""
+"""Which memory an instance gets, and how."""
 
 from __future__ import annotations
 
 from cpulens.errors import PlacementError
 from cpulens.machine import cpulist
-from cpulens.machine.memory import nearest
+from cpulens.machine.memory import available_bytes, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cpulens.machine.limits import Limits
     from cpulens.machine.topology import Node, Topology
     from run_cpu.placement.partition import Chunk
+    from run_cpu.placement.plan import Plan
 
     Bandwidth = Callable[[int], int | None]
 
@@ -79,3 +80,33 @@ _FAR = 40
 
 def _is_neighbour(node: Node, other: Node) -> bool:
     return node.distances.get(other.id, 0) < _FAR
+
+
+#: Less than this for an instance, and not even an interpreter starts.
+_LEAST_BYTES = 64 << 20
+
+
+def check_free_memory(plan: Plan, root: str = "/") -> list[str]:
+    """Return a note on how much memory a strict binding leaves to the instances.
+
+    What does not fit is killed, so the figure is always said. Raises PlacementError where next to nothing is free.
+    """
+    notes = []
+    for nodes in dict.fromkeys(
+        instance.memory_nodes for instance in plan.instances if instance.memory_policy == "bind"
+    ):
+        known = [available_bytes(node, root) for node in nodes]
+        if None in known:
+            continue
+        sharing = sum(not set(nodes).isdisjoint(instance.memory_nodes) for instance in plan.instances)
+        each = sum(size for size in known if size is not None) // sharing
+        listed = cpulist.form(nodes)
+        if each < _LEAST_BYTES:
+            raise PlacementError(
+                f"--membind: NUMA nodes {listed} have {each >> 20} MiB free for each of {sharing} instances; "
+                "leave --membind out, so that memory may come from elsewhere"
+            )
+        notes.append(
+            f"--membind: an instance on NUMA nodes {listed} is killed when it needs more than {each / 2**30:.1f} GiB"
+        )
+    return notes

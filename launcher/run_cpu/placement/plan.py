@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+#: default: the kernel places memory by itself.
+POLICIES = ("default", "preferred", "preferred-many", "bind", "interleave")
+
 
 class Instance(NamedTuple):
     """One process to start."""
 
-    index: int
+    number: int
     cpus: tuple[int, ...]
     threads: int
     memory_nodes: tuple[int, ...] = ()
-    memory_policy: str = "default"  #: default, preferred, preferred-many, bind, interleave
+    memory_policy: str = "default"  #: one of POLICIES
 
 
 class Plan(NamedTuple):

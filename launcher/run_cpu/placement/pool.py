@@ -29,6 +29,7 @@ class Pool(NamedTuple):
     slots: tuple[Slot, ...]
     allowed: frozenset[int]  #: CPUs that may be used without being named
     ordered: bool = False  #: the user gave an order that must be kept
+    slower: int = 0  #: cores left out because they are of a slower kind
     notes: tuple[str, ...] = ()
 
 
@@ -47,6 +48,7 @@ def build_pool(topology: Topology, limits: Limits, request: Request) -> Pool:
     if request.cpus is not None:
         return _named(topology, permitted, allowed, request.cpus)
     notes = []
+    slower = 0
     if permitted != allowed:
         left_alone = _listed(permitted - allowed)
         notes.append(f"isolated CPUs {left_alone} are left alone; --core-list uses them when it names them")
@@ -60,9 +62,9 @@ def build_pool(topology: Topology, limits: Limits, request: Request) -> Pool:
             f"{len(cores) - len(fast)} slower cores stay idle, since they would hold up the fast ones; "
             "--use-e-cores adds them"
         )
-        cores = fast
+        slower, cores = len(cores) - len(fast), fast
     slots = [Slot(_threads(core, allowed, request.smt), core) for core in cores]
-    return Pool(tuple(sorted(slots, key=_place)), allowed, False, tuple(notes))
+    return Pool(tuple(sorted(slots, key=_place)), allowed, False, slower, tuple(notes))
 
 
 def _threads(core: Core, allowed: frozenset[int], smt: bool) -> tuple[int, ...]:

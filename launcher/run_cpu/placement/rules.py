@@ -29,13 +29,19 @@ def divide(pool: Pool, request: Request) -> list[Chunk]:
     size = LATENCY_CORES if request.mode == "latency" else request.ncores
     by_cpu = request.mode != "latency"
     if size is None:
-        return equal(slots, request.ninstances or 1, request, keep_order=pool.ordered)
+        count = request.ninstances or 1
+        if count > len(slots):
+            have = len(slots)
+            raise PlacementError(
+                f"{count} instances need a core each, and {have} can be used; ask for fewer{_more(pool)}"
+            )
+        return equal(slots, count, request, keep_order=pool.ordered)
     if request.cross == "allow" or pool.ordered:
         chunks = partition.cut(slots, size, by_cpu)[: request.ninstances]
     else:
         chunks = fixed(slots, request.ninstances, size, by_cpu, request)
     if not chunks or len(chunks) < (request.ninstances or 1):
-        raise _too_few(slots, request, size, by_cpu, len(chunks))
+        raise _too_few(pool, request, size, by_cpu, len(chunks))
     return _in_order(chunks, slots)
 
 
@@ -60,11 +66,10 @@ def one_each(slots: list[Slot], request: Request) -> list[Chunk]:
 
 
 def equal(slots: list[Slot], count: int, request: Request, keep_order: bool = False) -> list[Chunk]:
-    """Return exactly `count` pieces, as large as they can be while all are equal and none cuts up a node needlessly."""
-    if count > len(slots):
-        raise PlacementError(
-            f"{count} instances need {count} cores, one each; {len(slots)} can be used; ask for {len(slots)} or fewer"
-        )
+    """Return `count` pieces, as large as they can be while all are equal and none cuts up a node needlessly.
+
+    There must be at least `count` slots.
+    """
     if request.cross == "allow" or keep_order or (count == 1 and request.cross != "never"):
         if request.fill:
             return partition.split_evenly(slots, count)
@@ -130,13 +135,17 @@ def _in_order(chunks: list[Chunk], slots: Sequence[Slot]) -> list[Chunk]:
     return sorted(chunks, key=lambda chunk: place[chunk[0].core])
 
 
-def _too_few(slots: Sequence[Slot], request: Request, size: int, by_cpu: bool, found: int) -> PlacementError:
+def _too_few(pool: Pool, request: Request, size: int, by_cpu: bool, found: int) -> PlacementError:
     unit = "CPUs" if by_cpu and (request.smt or request.cpus) else "cores"
-    have = sum(len(slot.cpus) for slot in slots) if by_cpu else len(slots)
+    have = sum(len(slot.cpus) for slot in pool.slots) if by_cpu else len(pool.slots)
     asked = f"{request.ninstances} instances" if request.ninstances else "an instance"
     room = f"only {found} fit" if found else "none fits"
     inside_nodes = " inside single NUMA nodes (--skip-cross-node-cores)" if request.cross == "never" else ""
     return PlacementError(
         f"{asked} of {size} {unit} can't be placed{inside_nodes}: {have} {unit} can be used, {room}; "
-        "ask for fewer or smaller instances"
+        f"ask for fewer or smaller instances{_more(pool)}"
     )
+
+
+def _more(pool: Pool) -> str:
+    return f", or add the {pool.slower} slower cores with --use-e-cores" if pool.slower else ""

@@ -1,0 +1,140 @@
+"""The plan for people: a picture of the host, the variables with their reasons, and a shell line for each instance."""
+
+from __future__ import annotations
+
+import shlex
+
+from cpulens.machine import cpulist
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cpulens.machine.topology import Core, Topology
+    from run_cpu.environment import Variable
+    from run_cpu.job import Job, Process
+
+WIDTH = 80
+#: One letter an instance; x is taken.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwyz0123456789"
+IDLE, BARRED = ".", "x"
+
+_MEMORY_OPTION = {
+    "preferred": "--preferred",
+    "preferred-many": "--preferred-many",
+    "bind": "--membind",
+    "interleave": "--interleave",
+}
+
+
+def explain(job: Job, topology: Topology, variables: Sequence[Sequence[Variable]]) -> str:
+    """Return the whole explanation; `variables` holds those of each instance of the job."""
+    parts = [
+        *picture(job, topology),
+        "",
+        *instances(job),
+        "",
+        *(variable_lines(variables) or ["variables: none"]),
+        "",
+        "by hand:",
+        *(f"  {shell_line(process, job.bind_cpus)}" for process in job.processes),
+    ]
+    if job.notes:
+        parts += ["", "notes:", *(f"  - {note}" for note in job.notes)]
+    return "\n".join(parts)
+
+
+def letter(number: int) -> str:
+    """Return the letter of an instance; they repeat on hosts with more instances than letters."""
+    return LETTERS[number % len(LETTERS)]
+
+
+def picture(job: Job, topology: Topology) -> list[str]:
+    """Return packages × nodes × L3 × cores, a sign for each core."""
+    owner = {cpu: letter(p.instance.number) for p in job.processes for cpu in p.instance.cpus}
+    idle = set(job.idle_cpus)
+    lines = []
+    for package in sorted({core.package for core in topology.cores}):
+        lines.append(f"package {package}")
+        here = [core for core in topology.cores if core.package == package]
+        for node in sorted({-1 if core.node is None else core.node for core in here}):
+            cores = [core for core in here if (-1 if core.node is None else core.node) == node]
+            caches = dict.fromkeys(core.l3 for core in cores)
+            groups = ["".join(_sign(c, owner, idle) for c in cores if c.l3 == cache) for cache in caches]
+            lines += _folded(f"  node {node:<4}" if node >= 0 else "  no node  ", groups)
+    for memory in topology.nodes:
+        if not memory.cpus and memory.has_memory:
+            users = "".join(letter(p.instance.number) for p in job.processes if memory.id in p.instance.memory_nodes)
+            lines.append(f"memory without CPUs: node {memory.id}" + (f", used by {users}" if users else ""))
+    return [*lines, f"one sign a core: a letter its instance, {IDLE} idle, {BARRED} not allowed; blanks part L3 caches"]
+
+
+def _sign(core: Core, owner: dict[int, str], idle: set[int]) -> str:
+    taken = next((owner[cpu] for cpu in core.cpus if cpu in owner), None)
+    return taken or (IDLE if idle.intersection(core.cpus) else BARRED)
+
+
+def _folded(head: str, groups: list[str]) -> list[str]:
+    """Fill lines with groups; a group longer than a line is cut."""
+    room = WIDTH - len(head)
+    pieces = [group[start : start + room] for group in groups for start in range(0, len(group), room)]
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and len(lines[-1]) + 1 + len(piece) <= WIDTH:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append((head if not lines else " " * len(head)) + piece)
+    return lines
+
+
+def instances(job: Job) -> list[str]:
+    """Return a table of the instances."""
+    rows = [("", "instance", "CPUs", "threads", "memory")]
+    for process in job.processes:
+        one = process.instance
+        nodes = cpulist.form(one.memory_nodes)
+        memory = f"{one.memory_policy} {nodes}".strip()
+        rows.append((letter(one.number), str(one.number), cpulist.form(one.cpus), str(one.threads), memory))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if not job.bind_cpus:
+        lines.append("the CPUs are planned, not bound")
+    return lines
+
+
+def variable_lines(variables: Sequence[Sequence[Variable]]) -> list[str]:
+    """Return the variables, each once where all instances have the same value."""
+    lines = []
+    names = dict.fromkeys(variable.name for own in variables for variable in own)
+    for name in names:
+        found = [variable for own in variables for variable in own if variable.name == name]
+        values = list(dict.fromkeys(variable.value for variable in found))
+        if len(values) == 1:
+            setting = name if values[0] is None else f"{name}={values[0]}"
+        else:
+            setting = f"{name}={','.join(str(variable.value) for variable in found)} (by instance)"
+        lines += [f"  {setting}", f"      {found[0].reason}"]
+    return ["variables:", *lines] if lines else []
+
+
+def shell_line(process: Process, bind_cpus: bool) -> str:
+    """Return a line that does the same with util-linux' taskset and numactl, ready to be pasted into a shell."""
+    words = ["env", *(f"{name}={value}" for name, value in process.environment.items())] if process.environment else []
+    instance = process.instance
+    if instance.memory_policy != "default":
+        words += ["numactl", f"{_MEMORY_OPTION[instance.memory_policy]}={cpulist.form(instance.memory_nodes)}"]
+        if bind_cpus:
+            words.append(f"--physcpubind={cpulist.form(instance.cpus)}")
+    elif bind_cpus:
+        words += ["taskset", "-c", cpulist.form(instance.cpus)]
+    return quoted([*words, *process.argv])
+
+
+def quoted(words: Iterable[str]) -> str:
+    """Return words quoted for a POSIX shell; control characters are written as escapes."""
+    return " ".join(
+        shlex.quote(word)
+        if word.isprintable()
+        else "$'" + word.encode("unicode_escape").decode().replace("'", "\\'") + "'"
+        for word in words
+    )

@@ -1,0 +1,161 @@
+"""Where tcmalloc, jemalloc, mimalloc and libiomp5 are, by the names they really have, and whether they load."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+#: Family → file names, better ones first. Debian has no plain ``.so`` without the development package.
+NAMES = {
+    "tcmalloc": r"libtcmalloc\.so(\.\d+)*|libtcmalloc_minimal\.so(\.\d+)*",
+    "jemalloc": r"libjemalloc\.so(\.\d+)*",
+    "mimalloc": r"libmimalloc\.so(\.\d+)*|libmimalloc-secure\.so(\.\d+)*",
+    "iomp5": r"libiomp5\.so(\.\d+)*",
+}
+#: A library that needs longer than this to load is not preloaded.
+TRIAL_S = 10.0
+#: What a user may have preloaded already, by soname family.
+ANY_ALLOCATOR = re.compile(
+    r"lib(tcmalloc|jemalloc|mimalloc|tbbmalloc_proxy|hoard|snmallocshim|rpmalloc|lockless)\b[^/]*\.so"
+)
+ANY_OPENMP = re.compile(r"lib(iomp5|omp|gomp)\b[^/]*\.so")
+
+_CACHE_PATH = re.compile(rb"/[^\0\n]*/lib(?:tcmalloc|jemalloc|mimalloc|iomp5)[^\0\n/]*")
+
+
+def preloaded(environ: Mapping[str, str]) -> list[str]:
+    """Return what LD_PRELOAD names; blanks and colons separate (ld.so(8))."""
+    return [path for path in re.split(r"[: ]+", environ.get("LD_PRELOAD", "")) if path]
+
+
+def find(family: str, environ: Mapping[str, str], root: str = "/") -> list[str]:
+    """Return the files of a family below `root`, the best first: full before minimal, environments before the system.
+
+    Paths are as that host sees them: `root` itself is left out.
+    """
+    found = []
+    for rank, name in enumerate(NAMES[family].split("|")):
+        pattern = re.compile(name)
+        for place, folder in enumerate(_folders(environ, root)):
+            for file in _listed(root, folder):
+                if pattern.fullmatch(file):
+                    found.append((rank, place, len(file), file, os.path.join(folder, file)))
+        for path in _cached(root):
+            if pattern.fullmatch(os.path.basename(path)) and os.path.exists(below(root, path)):
+                found.append((rank, 1 << 16, len(path), path, path))
+    return list(dict.fromkeys(path for *_, path in sorted(found)))
+
+
+def below(root: str, path: str) -> str:
+    """Return where a path of the host at `root` lies here."""
+    return path if root == "/" else os.path.join(root, path.lstrip("/"))
+
+
+def _folders(environ: Mapping[str, str], root: str) -> list[str]:
+    """Where conda, virtual environments, pip and distributions put shared libraries."""
+    prefixes = [environ.get("CONDA_PREFIX"), environ.get("VIRTUAL_ENV"), sys.prefix, os.path.expanduser("~/.local")]
+    folders = [f"{prefix}/lib" for prefix in prefixes if prefix]
+    folders += [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
+    folders += ["/usr/local/lib", "/usr/local/lib64"]
+    folders += [
+        f"/usr/lib/{name}" for name in _listed(root, "/usr/lib") if name.endswith(("-linux-gnu", "-linux-musl"))
+    ]
+    folders += ["/usr/lib64", "/usr/lib", "/lib64", "/lib", "/opt/intel/oneapi/compiler/latest/lib"]
+    return list(dict.fromkeys(folders))
+
+
+def _listed(root: str, folder: str) -> list[str]:
+    try:
+        return os.listdir(below(root, folder))
+    except OSError:
+        return []
+
+
+def _cached(root: str) -> list[str]:
+    """Paths that ldconfig has recorded: they stand in its cache as plain strings."""
+    try:
+        with open(below(root, "/etc/ld.so.cache"), "rb") as file:
+            return [os.fsdecode(path) for path in _CACHE_PATH.findall(file.read())]
+    except OSError:
+        return []
+
+
+def unloadable(paths: Iterable[str]) -> str:
+    """Return why these libraries can't be preloaded together, "" when they can: tried in a child process."""
+    wanted = list(paths)
+    for path in wanted:
+        reason = _wrong_kind(path)
+        if reason:
+            return f"{path} is {reason}"
+    maps, problems = _maps_of_a_child(":".join(wanted))
+    for path in wanted:
+        if os.path.realpath(path) not in maps:
+            first = problems.strip().splitlines()
+            return f"{path} does not load in a child process" + (f" ({first[0]})" if first else "")
+    return ""
+
+
+def _wrong_kind(path: str) -> str:
+    """Compare class, byte order and machine of two ELF headers (elf.h)."""
+    ours, theirs = _header("/proc/self/exe"), _header(path)
+    if theirs[:4] != b"\x7fELF":
+        return "not a shared library"
+    if ours and (ours[4:6], ours[18:20]) != (theirs[4:6], theirs[18:20]):
+        return "built for another processor"
+    return ""
+
+
+def _header(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(20)
+    except OSError:
+        return b""
+
+
+def _maps_of_a_child(preload: str) -> tuple[str, str]:
+    """Return what a child that preloads `preload` has mapped, and what its loader complains of."""
+    command = ["/bin/cat", "/proc/self/maps"]
+    if not os.access(command[0], os.X_OK):
+        command = [sys.executable, "-ISc", "print(open('/proc/self/maps').read())"]
+    read, write = os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_DUP2, write, 2)]
+    try:
+        child = os.posix_spawn(command[0], command, {"LD_PRELOAD": preload}, file_actions=actions)
+    except OSError as error:
+        os.close(read)
+        return "", str(error)
+    finally:
+        os.close(write)
+    text = _read_until(read, time.monotonic() + TRIAL_S)
+    if text is None:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if text is None or status != 0:
+        return "", (text or b"it hangs").decode(errors="replace")
+    lines = text.decode(errors="replace").splitlines()
+    return "\n".join(lines), "\n".join(line for line in lines if line.startswith("ERROR: ld.so"))
+
+
+def _read_until(descriptor: int, deadline: float) -> bytes | None:
+    """Read a pipe to its end and close it; None when that takes too long."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    chunks: list[bytes] = []
+    try:
+        while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                return b"".join(chunks)
+            chunks.append(chunk)
+        return None
+    finally:
+        os.close(descriptor)
