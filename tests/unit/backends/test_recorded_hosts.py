@@ -100,9 +100,6 @@ HOSTS = {
         ("AVX2", "avx2", "Zen 2", "zen2"),
         "avx2 f16c",
         "avx512 avx_vnni",
-        ("AVX2", "avx2", "Zen 2", "zen2"),
-        "avx2 f16c",
-        "avx512 avx_vnni",
     ),
     "Zen 3": Host(
         x86("AuthenticAMD", 25, 1, 1, f"{AVX2} sse4a vaes"), ("AVX2", "avx2", "Zen 3", "zen3"), "avx2", "avx512"
