@@ -46,6 +46,11 @@ class Trace:
         """Both tables joined, in log order, with every column under its own name."""
         return self.events.join(self.texts.lazy(), on="text", how="left", maintain_order="left")
 
+    def with_events(self, events: pl.LazyFrame) -> Trace:
+        """Give a trace of other events (such as some of its own) with the same texts and facts."""
+        # Its file isn't the new trace's own, which must not be saved with all of it; but it must live as long.
+        return Trace(self.texts, events, self.facts, parts=(self.backing, *self._parts))
+
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the run as one file (`.cpulens`).
 
