@@ -7,6 +7,7 @@ ends in good order; a crash leaves it behind.
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import tempfile
@@ -19,6 +20,9 @@ from cpulens.errors import CaptureError
 _FIRST_FREE: Final = 10
 
 
+_living: weakref.WeakSet[Spill] = weakref.WeakSet()
+
+
 class Spill:
     """One spill: its `path`, a descriptor `fd` to append to it, and `size()` in bytes."""
 
@@ -26,6 +30,8 @@ class Spill:
         self.path, self.fd = _make()
         self._pid = os.getpid()
         self._finalizer = weakref.finalize(self, _remove, self.path, self.fd, self._pid)
+        self._finalizer.atexit = False  # `_remove_all` does it, after the tap has read what came last
+        _living.add(self)
 
     def size(self) -> int:
         """Bytes written so far, by whomever."""
@@ -43,6 +49,10 @@ class Spill:
             parts.append(part)
             start += len(part)
         return b"".join(parts)
+
+    def remove(self) -> None:
+        """Close and delete it; a second time does nothing."""
+        self._finalizer()
 
     def keep(self) -> None:
         """Leave the file where it is when the process ends."""
@@ -78,3 +88,12 @@ def _remove(path: str, fd: int, pid: int) -> None:
     os.close(fd)
     if os.getpid() == pid:
         os.unlink(path)
+
+
+def _remove_all() -> None:
+    for spill in list(_living):
+        spill.remove()
+
+
+# Registered when this module is loaded, so before the tap's own, and therefore run after it.
+atexit.register(_remove_all)

@@ -41,7 +41,7 @@ def print_summary(console: Console, summary: Summary, limit: int | None = None) 
 def summary_text(summary: Summary, limit: int | None = None, width: int = 100) -> str:
     """The same as plain text, `width` columns wide, without colours."""
     target = io.StringIO()
-    print_summary(Console(file=target, width=width, color_system=None, highlight=False), summary, limit)
+    print_summary(Console(file=target, width=width, color_system=None, highlight=False, force_jupyter=False), summary, limit)
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()).rstrip("\n")
 
 

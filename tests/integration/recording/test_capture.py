@@ -48,6 +48,7 @@ def everything():
 
 def successful(result: subprocess.CompletedProcess[bytes]) -> bytes:
     assert result.returncode == 0, result.stderr.decode()
+    assert b"Traceback" not in result.stderr, result.stderr.decode()
     return result.stdout
 
 

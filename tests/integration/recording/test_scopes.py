@@ -56,6 +56,7 @@ MKL = ["mkl", "torch_gemm"]
 def lines_between_words(result: subprocess.CompletedProcess[bytes]) -> dict[str, list[str]]:
     """What was printed after each word, without headers."""
     assert result.returncode == 0, result.stderr.decode()
+    assert b"Traceback" not in result.stderr, result.stderr.decode()
     parts: dict[str, list[str]] = {}
     current: list[str] = []
     for line in result.stdout.decode().splitlines():
@@ -310,6 +311,7 @@ for warning in said:
     )
     result = program(code)
     assert result.returncode == 0, result.stderr.decode()
+    assert b"Traceback" not in result.stderr, result.stderr.decode()
     (sentence,) = result.stdout.decode().splitlines()
     assert "CTranslate2" in sentence
     assert "ONEDNN_VERBOSE before the process starts" in sentence
