@@ -17,7 +17,7 @@ _LINE: Final = re.compile(
     rb"(?:mkldnn|dnnl|onednn)(?:_graph)?_verbose,(?:v\d+,)?" + _STAMP + rb"(?:primitive,|graph,|ukernel,|common,)?"
     rb"(?:info|exec|create|create_nested|compile|error|warn|warning|debuginfo|cpu|gpu)[,:]"
     rb"|MKL_VERBOSE (?:(?:BEGIN |END )?[\w:]+\s*\(|FFT: |Detected |WARNING: |[^\n]*?build \d{8} )"
-    rb"|cpulens,v1,(?:begin|end|iteration),-?\d+,"
+    rb"|cpulens,v1,(?:begin|end|iteration|layer),\d+(?:@\d+\.\d{6})?,"
 )
 _HINTS: Final = (b"_verbose,", b"MKL_VERBOSE ", b"cpulens,v1,")
 _HEADER: Final = re.compile(
@@ -29,7 +29,7 @@ _HEADER: Final = re.compile(
 _MARKERS: Final = (
     *(name + b"_verbose," for name in (b"mkldnn", b"dnnl", b"onednn", b"dnnl_graph", b"onednn_graph")),
     b"MKL_VERBOSE ",
-    *(b"cpulens,v1," + kind + b"," for kind in (b"begin", b"end", b"iteration")),
+    *(b"cpulens,v1," + kind + b"," for kind in (b"begin", b"end", b"iteration", b"layer")),
 )
 
 

@@ -50,9 +50,10 @@ EVENT_COLUMNS: Final[dict[str, tuple[str, str]]] = {
     "instance": ("String", "which process or log, where there are several; null: the only one"),
     "text": ("UInt32", "key into texts"),
     "duration_ms": ("Float64", "time printed on the line, in milliseconds; null: none printed"),
-    "start_ns": ("Int64", "start, Unix time in nanoseconds, where the line is stamped"),
+    "start_ns": ("Int64", "start, Unix time in nanoseconds, where the line is stamped; a marker's time"),
     "thread": ("Int32", "MKL's TID; a marker's thread"),
     "region": ("String", "path of the open regions, outermost first, joined by /; null: none, or not attributable"),
+    "layer": ("String", "path of the watched module in whose call it ran; null: none, or not attributable"),
     "iteration": ("Int32", "iteration it belongs to, from 0; null: before the first, or none marked"),
     "inner": ("Boolean", "its time is contained in another record's (a primitive inside a graph partition)"),
 }
@@ -72,5 +73,6 @@ EVENTS: Final = (
     "begin",  # MKL sparse BEGIN (the call's END is the exec); a region's begin marker
     "end",  # a region's end marker
     "iteration",  # an iteration marker
+    "layer",  # a layer marker: from here on its thread is in that layer
     "unknown",  # ours by its marker, but not understood
 )

@@ -64,7 +64,8 @@ class Events:
             columns["thread"] += [role.thread for role in roles]
         rows = self.log.rows
         columns["seq"] = list(range(rows))
-        for name, spans in (("region", self.order.regions), ("iteration", self.order.iterations)):
+        spread = {"region": self.order.regions, "layer": self.order.layers, "iteration": self.order.iterations}
+        for name, spans in spread.items():
             columns[name] = _spread(spans, columns["instance"])
         columns["inner"] = [row in self.order.inner for row in range(rows)]
         for row, text in self.paired.items():

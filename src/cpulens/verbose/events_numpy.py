@@ -56,8 +56,9 @@ class _Values:
 def frames(events: Events) -> Iterator[pl.DataFrame]:
     """Give the table piece by piece."""
     lookup = _Lookup(events.roles)
-    regions, iterations = (_Values(spans, lookup) for spans in (events.order.regions, events.order.iterations))
-    inner = np.fromiter(sorted(events.order.inner), np.int64)
+    order = events.order
+    regions, layers, iterations = (_Values(spans, lookup) for spans in (order.regions, order.layers, order.iterations))
+    inner = np.fromiter(sorted(order.inner), np.int64)
     paired = sorted(events.paired.items())
     for row, code_start, line_start, columns in events.log.chunks():
         codes, lines, durations, starts = (np.frombuffer(column, column.typecode) for column in columns)
@@ -89,6 +90,7 @@ def frames(events: Events) -> Iterator[pl.DataFrame]:
             pl.when(pl.col("start_ns") != NO_START).then(pl.col("start_ns")).alias("start_ns"),
             _null("thread", pl.Int32) if threads is None else _or_null("thread", pl.Series(threads)),
             _spread("region", regions, row, instances, pl.String),
+            _spread("layer", layers, row, instances, pl.String),
             _spread("iteration", iterations, row, instances, pl.Int32),
             "inner",
         )

@@ -16,7 +16,9 @@ MKL: Final = 2
 MARKER: Final = 3
 UNKNOWN: Final = 0
 
-_MARKER_LINE: Final = re.compile(rb"(cpulens,v1,(?:begin|end|iteration),)(\d{1,9}),(.*)", re.DOTALL)
+_MARKER_LINE: Final = re.compile(
+    rb"(cpulens,v1,(?:begin|end|iteration|layer),)(\d{1,9})(?:@(\d{1,12}|[1-8]\d{12})\.(\d{6}))?,(.*)", re.DOTALL
+)
 _ANSI: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
@@ -39,7 +41,8 @@ class Frame(NamedTuple):
 
 def frame(piece: bytes) -> Frame:
     """Frame a piece that begins with a marker; its kind is UNKNOWN when the piece is not a whole record."""
-    piece = piece.rstrip(b"\r\n")
+    if piece[-1:] in (b"\n", b"\r"):
+        piece = piece.rstrip(b"\r\n")
     if b"\x1b" in piece:
         piece = _ANSI.sub(b"", piece)
     if piece.startswith(b"MKL_VERBOSE "):
@@ -49,7 +52,8 @@ def frame(piece: bytes) -> Frame:
     elif piece.startswith(b"cpulens,"):
         found = _MARKER_LINE.fullmatch(piece)
         if found:
-            return Frame(MARKER, found[1] + found[3], None, None, int(found[2]))
+            start_ns = int(found[3] + found[4]) if found[3] else None
+            return Frame(MARKER, found[1] + found[5], None, start_ns, int(found[2]))
     else:
         line = onednn_framing.cut(piece)
         if line:

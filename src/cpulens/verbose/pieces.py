@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 MARKER: Final = re.compile(
     rb"(?:mkldnn|dnnl|onednn)(?:_graph)?_verbose,(?=[a-z0-9])"
     rb"|MKL_VERBOSE (?=[A-Z]|oneMKL |[a-z]\w*(?:\(|::))"
-    rb"|cpulens,v1,(?=begin,|end,|iteration,)"
+    rb"|cpulens,v1,(?=begin,|end,|iteration,|layer,)"
 )
 
 #: A line without any of these holds no marker: three searches are much quicker than the expression.
@@ -33,6 +33,11 @@ def split(line: bytes) -> list[Piece]:
     """Cut one physical line, its end included, into pieces; an empty line is one piece of own text."""
     if not (HINTS[0] in line or HINTS[1] in line or HINTS[2] in line):
         return [Piece(False, line)]
+    first = MARKER.match(line)
+    if first:
+        tail = line[first.end() :]
+        if not (HINTS[0] in tail or HINTS[1] in tail or HINTS[2] in tail):
+            return [Piece(True, line)]
     starts = [found.start() for found in MARKER.finditer(line)]
     if not starts:
         return [Piece(False, line)]

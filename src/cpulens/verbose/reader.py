@@ -15,7 +15,7 @@ from cpulens.verbose.kernel_plain import feed as feed_plain
 from cpulens.verbose.keys import MAX_TEXTS
 from cpulens.verbose.parts import Log, Part
 from cpulens.verbose.reading import Reading, Tally
-from cpulens.verbose.sequence import MARK, SPARSE_END, Order, Role, Walk
+from cpulens.verbose.sequence import MARK, SPARSE_END, Order, Role, Span, Walk
 from cpulens.verbose.texts import Texts
 
 if TYPE_CHECKING:
@@ -174,13 +174,15 @@ def _facts(log: Log, tally: Tally, order: Order, roles: list[Role]) -> dict[str,
     if tally.first_unknown:
         facts["first_unknown"] = {"line": tally.first_unknown[0] + 1, "text": tally.first_unknown[1]}
     if order.ambiguous:
-        facts["regions_ambiguous"] = _ambiguous(log, roles, order)
+        facts["regions_ambiguous"] = _ambiguous(log, roles, order.ambiguous)
+    if order.layers_ambiguous:
+        facts["layers_ambiguous"] = _ambiguous(log, roles, order.layers_ambiguous)
     return facts
 
 
-def _ambiguous(log: Log, roles: list[Role], order: Order) -> int:
+def _ambiguous(log: Log, roles: list[Role], spans: list[Span]) -> int:
     count = 0
-    for first, last, instance, _ in order.ambiguous:
+    for first, last, instance, _ in spans:
         rows = log.some_rows(first, last)
         count += sum(1 for row in rows if roles[row.code].instance == instance and roles[row.code].role != MARK)
     return count
@@ -241,7 +243,7 @@ def _merged(names: list[str], traces: list[Trace]) -> Trace:
         facts["notes"] += [f"{name}: {note}" for note in trace.facts.get("notes", [])]
         if "first_unknown" in trace.facts:
             facts.setdefault("first_unknown", trace.facts["first_unknown"])
-        for count in ("regions_ambiguous", "lines_cut"):
+        for count in ("regions_ambiguous", "layers_ambiguous", "lines_cut"):
             if count in trace.facts:
                 facts[count] = facts.get(count, 0) + trace.facts[count]
     facts["instances"] = {name: _own_facts(trace.facts) for name, trace in zip(names, traces, strict=True)}

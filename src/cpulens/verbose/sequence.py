@@ -1,4 +1,4 @@
-"""What only the order of the records tells: regions, iterations, what lies inside a graph partition, headers, pairs.
+"""What only the order of the records tells: regions, layers, iterations, what lies inside a graph partition, headers, pairs.
 
 All of it hangs on a few records (markers, graph executions, sparse BEGIN and END, header lines), so only those are
 looked at, and the answers are spans and single rows.
@@ -62,10 +62,12 @@ class Order:
     """All that the order told."""
 
     regions: list[Span] = field(default_factory=list)
+    layers: list[Span] = field(default_factory=list)
     iterations: list[Span] = field(default_factory=list)
     inner: set[int] = field(default_factory=set)
     paired: dict[int, tuple[int, int]] = field(default_factory=dict)
     ambiguous: list[Span] = field(default_factory=list)
+    layers_ambiguous: list[Span] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     headers: Headers = field(default_factory=Headers)
 
@@ -76,6 +78,8 @@ class _State:
     since: int = 0
     path: str | None = None
     ambiguous: bool = False
+    layers: dict[int | None, str] = field(default_factory=dict)
+    layer_since: int = 0
     iteration: int | None = None
     iteration_since: int = 0
     begun: list[tuple[str, int]] = field(default_factory=list)
@@ -104,6 +108,8 @@ class Walk:
             self._pair(row, role, state)
         elif role.event == "iteration":
             self._iteration(row, role.instance, state)
+        elif role.event == "layer":
+            self._layer(row, role, state)
         else:
             self._region(row, role, state)
 
@@ -111,6 +117,7 @@ class Walk:
         """Close what is still open at the end."""
         for instance, state in self._states.items():
             self._close_region(rows, instance, state)
+            self._close_layer(rows, instance, state)
             if state.iteration is not None:
                 self.order.iterations.append(Span(state.iteration_since, rows, instance, state.iteration))
             left = [name for stack in state.stacks.values() for name in stack]
@@ -152,6 +159,21 @@ class Walk:
             elif state.ambiguous:
                 self.order.ambiguous.append(Span(state.since, row, instance, 0))
         state.since = row
+
+    def _layer(self, row: int, role: Role, state: _State) -> None:
+        """From here on what this thread runs belongs to the layer; an empty name: to none."""
+        self._close_layer(row, role.instance, state)
+        if role.name:
+            state.layers[role.thread] = role.name
+        else:
+            state.layers.pop(role.thread, None)
+
+    def _close_layer(self, row: int, instance: str | None, state: _State) -> None:
+        if row > state.layer_since and state.layers:
+            paths = list(state.layers.values())
+            spans = self.order.layers if len(paths) == 1 else self.order.layers_ambiguous
+            spans.append(Span(state.layer_since, row, instance, paths[0]))
+        state.layer_since = row
 
     def _pair(self, row: int, role: Role, state: _State) -> None:
         """Join a sparse END, which has the time, to its BEGIN, which has the arguments."""
