@@ -1,7 +1,7 @@
 """The run file, ``*.cpulens``: a plain zip of ``facts.json``, ``texts.parquet`` and ``events.parquet``, uncompressed.
 
-``facts.json`` stands first and holds ``{"format": "cpulens run", "schema": 1, "facts": {…}}``. Files of older schemas are
-read: columns they lack are null. Those of newer ones are refused.
+``facts.json`` stands first and holds ``{"format": "cpulens run", "schema": 1, "facts": {…}}``. Files of older
+schemas are read: columns they lack are null. Those of newer ones are refused.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _write_events(trace: Trace, member: IO[bytes]) -> None:
         with trace.backing.events.open("rb") as events:
             shutil.copyfileobj(events, member, 1 << 20)
         return
-    events = io.BytesIO()
-    trace.events.sink_parquet(events)
-    member.write(events.getbuffer())
+    written = io.BytesIO()
+    trace.events.sink_parquet(written)
+    member.write(written.getbuffer())
 
 
 def load(path: Path) -> tuple[pl.DataFrame, pl.LazyFrame, dict[str, Any], Backing | None]:
@@ -73,7 +73,8 @@ def load(path: Path) -> tuple[pl.DataFrame, pl.LazyFrame, dict[str, Any], Backin
         raise TraceFileError(f"There is no run file {path}.") from error
     except (zipfile.BadZipFile, KeyError, OSError, EOFError) as error:
         raise TraceFileError(
-            f"{path} is not a whole run file ({type(error).__name__}: {error}). Read the log again: cpulens convert LOG -o {path}"
+            f"{path} is not a whole run file ({type(error).__name__}: {error}). "
+            f"Read the log again: cpulens convert LOG -o {path}"
         ) from error
     except polars().exceptions.PolarsError as error:
         raise TraceFileError(f"{path} is damaged: its tables can't be read ({str(error).splitlines()[0]}).") from error
@@ -90,7 +91,8 @@ def _facts(path: Path, text: bytes) -> dict[str, Any]:
         raise TraceFileError(f"{path} is damaged: its facts.json has no schema number or no facts.")
     if version > SCHEMA_VERSION:
         raise TraceFileError(
-            f"{path} has schema {version}, and this cpulens reads up to schema {SCHEMA_VERSION}. Install a newer cpulens."
+            f"{path} has schema {version}, and this cpulens reads up to schema {SCHEMA_VERSION}. "
+            "Install a newer cpulens."
         )
     return facts
 

@@ -14,6 +14,7 @@ from cpulens.verbose.sequence import Role, Span
 
 if TYPE_CHECKING:
     from cpulens.verbose.events import Events
+    from cpulens.verbose.parts import Log
 
 
 class _Lookup:
@@ -27,7 +28,8 @@ class _Lookup:
         self.names = pl.Series(names, dtype=pl.String)
         number = {name: at for at, name in enumerate(names)}
         self.instances = np.array([number.get(role.instance or "", -1) for role in roles], np.int32)
-        self.number: dict[str | None, int] = {None: -1, **number}
+        self.number: dict[str | None, int] = {None: -1}
+        self.number.update({name: at for name, at in number.items()})
 
 
 class _Values:
@@ -51,6 +53,15 @@ class _Values:
             part = slice(max(first - row, 0), max(last - row, 0))
             found[part][instances[part] == instance] = value
         return found
+
+
+def rows_of(log: Log, chosen: list[bool]) -> Iterator[tuple[int, int]]:
+    """Give number and code of the records whose code is chosen."""
+    wanted = np.array(chosen)
+    for row, code_start, _, (codes, *_) in log.chunks():
+        numbers = np.frombuffer(codes, codes.typecode).astype(np.int64) + code_start
+        at = np.flatnonzero(wanted[numbers])
+        yield from zip((at + row).tolist(), numbers[at].tolist(), strict=True)
 
 
 def frames(events: Events) -> Iterator[pl.DataFrame]:

@@ -17,7 +17,7 @@ _ISA: Final = re.compile(
     r"avx10_\d(?:_\d+)?(?:_amx(?:_\d)?)?(?:_fp16)?|avx512_core(?:_(?:amx|fp16|bf16|vnni|fp8))*|avx512_(?:common|mic_4ops|mic)|"
     r"avx2(?:_vnni(?:_2)?)?|avx|sse4[12]|sve_\d+|sve|asimd|neon|rvv|vsx|lasx|lsx)(?=$|[:_+])"
 )
-_COMPOSITES: Final = ("ref_fused_convolution", "conv:", "fused")
+_NO_FAMILY: Final = frozenset(("", "x64", "ppc64le", "s390x", "rv64", "any", "undef"))
 #: Family by the beginning of a part of the name; the first that fits decides.
 _FAMILIES: Final = (
     ("brgemm", ("brg", "brdgmm")),

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from cpulens.verbose import framing
 
 #: Distinct texts kept in full, and how many of their bytes; beyond either, only the coarse part is kept.
-MAX_TEXTS: Final = 200_000
-MAX_TEXT_BYTES: Final = 96 << 20
+MAX_TEXTS: Final = 100_000
+MAX_TEXT_BYTES: Final = 64 << 20
 #: Texts that were not understood, kept in full.
 MAX_UNKNOWN: Final = 20_000
 
@@ -57,12 +57,11 @@ class Keys:
         return self._add((frame.kind, frame.text, frame.thread, instance), entry)
 
     def remember(self, frame: framing.Frame, code: int) -> None:
-        """Let kernels take the short cut for this text from now on."""
-        if frame.plain and self.entries[code].whole:
-            if frame.duration_ms is None:
-                self.untimed[frame.text] = code
-            else:
-                self.timed[frame.text + b","] = code
+        """Let kernels take the short cut for this text from now on; the frame is a plain one."""
+        if frame.duration_ms is None:
+            self.untimed[frame.text] = code
+        else:
+            self.timed[frame.text + b","] = code
 
     def _add(self, key: tuple[int, bytes, int | None, str | None], entry: Entry) -> int:
         code = len(self.entries)

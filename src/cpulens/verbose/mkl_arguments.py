@@ -17,10 +17,10 @@ _LONG: Final = {"s": "single", "d": "double", "h": "half", "c": "complex", "r": 
 _SIZES: Final = {
     "syrk": ("n", "k"), "herk": ("n", "k"), "syr2k": ("n", "k"), "her2k": ("n", "k"),
     "gbmv": ("m", "n", "kl", "ku"), "sbmv": ("n", "k"), "hbmv": ("n", "k"), "tbmv": ("n", "k"), "tbsv": ("n", "k"),
-    "getrs": ("n", "nrhs"), "potrs": ("n", "nrhs"), "sytrs": ("n", "nrhs"), "hetrs": ("n", "nrhs"), "trtrs": ("n", "nrhs"),
-    "gesv": ("n", "nrhs"), "posv": ("n", "nrhs"), "sysv": ("n", "nrhs"), "gels": ("m", "n", "nrhs"), "gelsd": ("m", "n", "nrhs"),
-    "gelsy": ("m", "n", "nrhs"), "gelss": ("m", "n", "nrhs"), "orgqr": ("m", "n", "k"), "ormqr": ("m", "n", "k"),
-    "ungqr": ("m", "n", "k"), "unmqr": ("m", "n", "k"), "gbtrf": ("m", "n", "kl", "ku"),
+    "getrs": ("n", "nrhs"), "potrs": ("n", "nrhs"), "sytrs": ("n", "nrhs"), "hetrs": ("n", "nrhs"),
+    "trtrs": ("n", "nrhs"), "gesv": ("n", "nrhs"), "posv": ("n", "nrhs"), "sysv": ("n", "nrhs"),
+    "gels": ("m", "n", "nrhs"), "gelsd": ("m", "n", "nrhs"), "gelsy": ("m", "n", "nrhs"), "gelss": ("m", "n", "nrhs"),
+    "gbtrf": ("m", "n", "kl", "ku"),
 }  # fmt: skip
 _DEFAULT_SIZES: Final = {1: ("n",), 2: ("m", "n"), 3: ("m", "n", "k")}
 

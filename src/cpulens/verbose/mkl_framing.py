@@ -16,7 +16,8 @@ HEADER: Final = re.compile(
 )
 _CALL: Final = re.compile(
     rb"MKL_VERBOSE (.*) (\d+)(?:[.,](\d+))?(ns|us|ms|s)"
-    rb"((?: +(?:CNR:[A-Z0-9_]+(?:,[A-Z]+)?|Dyn:\d|FastMM:\d|TID:\d+|NThr:\d+(?:,[A-Za-z]\w*:\d+)*|WDiv:\w+:[-+]?\d+[.,]\d+|GPU\d+))*)",
+    rb"((?: +(?:CNR:[A-Z0-9_]+(?:,[A-Z]+)?|Dyn:\d|FastMM:\d|TID:\d+|NThr:\d+(?:,[A-Za-z]\w*:\d+)*"
+    rb"|WDiv:\w+:[-+]?\d+[.,]\d+|GPU\d+))*)",
     re.DOTALL,
 )
 _NAME: Final = re.compile(rb"(?:END )?[A-Za-z_][\w:]*\s?[(:]")
@@ -59,7 +60,8 @@ def cut(piece: bytes) -> Line | None:
 def milliseconds(whole: bytes, decimals: bytes, unit: bytes) -> float:
     """Read a number with its unit as milliseconds, rounded once: the double nearest to what is printed."""
     up, down = _SCALE[unit]
-    return (int(whole + decimals) * up) / (down * 10 ** len(decimals))
+    scaled: float = (int(whole + decimals) * up) / (down * 10 ** len(decimals))
+    return scaled
 
 
 def coarse(text: bytes) -> bytes:

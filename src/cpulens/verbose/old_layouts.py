@@ -27,8 +27,7 @@ def letters(old: str) -> str:
         return old
     rank = {letter: "abcdef"[place] for place, letter in enumerate(letter for letter in order if letter in present)}
     blocked = {token[1] for token in tokens if token[1]}
-    spelled = "".join(
+    return "".join(
         size + rank[inner] if size else (rank[dim.lower()].upper() if dim.lower() in blocked else rank[dim.lower()])
         for size, inner, dim in tokens
     )
-    return spelled

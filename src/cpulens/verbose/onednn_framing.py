@@ -135,7 +135,7 @@ def _graph_time(fields: list[bytes]) -> tuple[float | None, int, bytes, bool] | 
 
 def profile(marker: bytes, fields: list[bytes]) -> tuple[str, ...] | None:
     """Name the fields of a primitive's line, without component and time; None when they don't fit any era."""
-    word, _, state = fields[0].partition(b":")
+    word, _, state = fields[0].partition(b":") if fields else (b"", b"", b"")
     if word not in (b"exec", b"create", b"create_nested"):
         return None
     count = len(fields)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from cpulens.errors import LogError
 from cpulens.trace import run_file
-from cpulens.verbose import source
-from cpulens.verbose.events import Events
+from cpulens.verbose import source, workers
+from cpulens.verbose.events import PLAIN_ROWS, Events
 from cpulens.verbose.kernel_plain import feed as feed_plain
 from cpulens.verbose.keys import MAX_TEXTS
 from cpulens.verbose.parts import Log, Part
 from cpulens.verbose.reading import Reading, Tally
 from cpulens.verbose.sequence import MARK, SPARSE_END, Order, Role, Span, Walk
 from cpulens.verbose.texts import Texts
+from cpulens.verbose.visible import visible
 
 if TYPE_CHECKING:
     from cpulens.trace import Trace
@@ -33,7 +35,7 @@ def load(
     facts: dict[str, Any] | None = None,
     follow: bool | float = False,
     strict: bool = False,
-    workers: int | None = None,
+    processes: int | None = None,
     preamble: bytes = b"",
     own: int = 0,
 ) -> Trace:
@@ -43,7 +45,7 @@ def load(
     input; bytes; or file objects of bytes. With several, each is an instance under its file's name.
     `facts`: merged into the trace's facts; its notes come first. `follow`: keep reading while the file grows, until
     interrupted (True) or until it has not grown for so many seconds. `strict`: raise LogError at the first piece that
-    was not understood. `workers`: processes for files over 64 MB; default one per usable CPU, at most 8.
+    was not understood. `processes`: that read one file of over 64 MB; default one per usable CPU, at most 8.
     `preamble`: lines printed before these, such as a header or open regions: they count for nothing but are known.
     `own`: pieces of the program's own text that were parted from the log before.
 
@@ -52,7 +54,7 @@ def load(
     """
     if not logs:
         raise LogError("No log was named. Give the path of a log or a run file, or - for standard input.")
-    traces = [_load(log, follow, workers, preamble, own) for log in logs]
+    traces = [_load(log, follow, processes, preamble, own) for log in logs]
     trace = traces[0] if len(traces) == 1 else _merged(_names(logs), traces)
     if strict:
         _strict(trace)
@@ -69,7 +71,7 @@ def read_spill(path: str | os.PathLike[str], start: int, end: int, facts: dict[s
         return load(file.read(end - start), facts=facts)
 
 
-def _load(log: Log_source, follow: bool | float, workers: int | None, preamble: bytes, own: int) -> Trace:
+def _load(log: Log_source, follow: bool | float, processes: int | None, preamble: bytes, own: int) -> Trace:
     if isinstance(log, bytes | bytearray | memoryview):
         return _read(source.from_bytes(bytes(log)), None, 1, preamble, own)
     if not isinstance(log, str | os.PathLike):
@@ -90,30 +92,43 @@ def _load(log: Log_source, follow: bool | float, workers: int | None, preamble: 
         from cpulens.verbose.follow import Follower
 
         wait = Follower(path, stream.file, None if follow is True else float(follow))
-    return _read(stream, wait, workers, preamble, own)
+    return _read(stream, wait, processes, preamble, own)
 
 
 def _read(
-    stream: source.Stream, wait: Callable[[], bool] | None, workers: int | None, preamble: bytes, own: int
+    stream: source.Stream, wait: Callable[[], bool] | None, processes: int | None, preamble: bytes, own: int
 ) -> Trace:
+    backing = None
     with stream.file:
-        parts = _parts(stream, wait, workers)
+        size = stream.size_bytes or 0
+        wanted = workers.count(size, processes, _WORKERS_BYTES)
+        if wait is None and stream.path is not None and wanted > 1 and size:
+            parts, backing = workers.read(stream.path, size, wanted)
+        else:
+            parts = [_part(stream, wait)]
     log = Log(parts)
     try:
         return _trace(stream.name, log, preamble, own)
     finally:
         log.close()
+        if backing is not None:
+            backing.close()
 
 
-def _parts(stream: source.Stream, wait: Callable[[], bool] | None, workers: int | None) -> list[Part]:
+def _part(stream: source.Stream, wait: Callable[[], bool] | None) -> Part:
+    """Read all of a stream in this process, from some size on with numpy."""
     reading = Reading()
-    feed = feed_plain
+    feed: Callable[[bytes], None] = partial(feed_plain, reading)
     read_bytes = 0
     for block in source.blocks(stream.file, wait=wait):
-        feed(reading, block.data)
+        if feed.__class__ is partial and (stream.size_bytes or read_bytes) >= _NUMPY_BYTES:
+            from cpulens.verbose.kernel_numpy import Kernel
+
+            feed = Kernel(reading).feed
+        feed(block.data)
         reading.tally.cut += block.cut
         read_bytes += len(block.data)
-    return [Part.of(reading)]
+    return Part.of(reading)
 
 
 def _trace(name: str, log: Log, preamble: bytes, own: int) -> Trace:
@@ -142,13 +157,25 @@ def _order(log: Log, roles: list[Role], texts: Texts, preamble: bytes) -> Order:
     for code in before.columns.codes:
         if MARK <= own_roles[code].role <= SPARSE_END:
             walk.step(0, code + len(roles))
-    special = {code for code, role in enumerate(roles) if MARK <= role.role <= SPARSE_END}
-    for row, code_start, _, (codes, *_) in log.chunks():
-        here = {code - code_start for code in special}
-        for at, code in enumerate(codes):
-            if code in here:
-                walk.step(row + at, code + code_start)
+    special = [MARK <= role.role <= SPARSE_END for role in roles]
+    for row, code in _special_rows(log, special):
+        walk.step(row, code)
     return walk.finish(log.rows)
+
+
+def _special_rows(log: Log, special: list[bool]) -> Iterator[tuple[int, int]]:
+    """Give number and code of the records that tell something by their order."""
+    if not any(special):
+        return
+    if log.rows > PLAIN_ROWS:
+        from cpulens.verbose.events_numpy import rows_of
+
+        yield from rows_of(log, special)
+        return
+    for row, code_start, _, (codes, *_) in log.chunks():
+        for at, code in enumerate(codes, row):
+            if special[code + code_start]:
+                yield at, code + code_start
 
 
 def _facts(log: Log, tally: Tally, order: Order, roles: list[Role]) -> dict[str, Any]:
@@ -163,7 +190,7 @@ def _facts(log: Log, tally: Tally, order: Order, roles: list[Role]) -> dict[str,
         notes.append(
             f"{tally.cut:,} lines are longer than {source.MAX_LINE_BYTES:,} bytes; only so much of each was read."
         )
-    notes += [f"oneMKL reported an error in line {line + 1}: {text}" for line, text in tally.errors]
+    notes += [f"oneMKL reported an error in line {line + 1}: {visible(text)}" for line, text in tally.errors]
     facts: dict[str, Any] = {
         "libraries": order.headers.libraries,
         "lines": {"read": tally.read, "records": tally.records, "own": tally.own, "unknown": tally.unknown},
@@ -191,15 +218,21 @@ def _ambiguous(log: Log, roles: list[Role], spans: list[Span]) -> int:
 def nothing(name: str, tally: Tally, *, markers: bool) -> str:
     """Say why a log came to nothing, and what to try."""
     if tally.read == 0:
-        return f"{name} is empty: nothing was printed into it. Was verbose mode on (ONEDNN_VERBOSE=1, MKL_VERBOSE=1), and stdout redirected?"
+        return (
+            f"{name} is empty: nothing was printed into it. "
+            "Was verbose mode on (ONEDNN_VERBOSE=1, MKL_VERBOSE=1), and stdout redirected?"
+        )
     if tally.first_unknown is not None:
         line, text = tally.first_unknown
         return (
-            f"{name} has {tally.unknown:,} pieces that begin like verbose lines, and none is whole; the first is in line "
-            f"{line + 1}: {text[:100]}. Was the log wrapped or cut by a terminal or a mail?"
+            f"{name} has {tally.unknown:,} pieces that begin like verbose lines, and none is whole; the first is in "
+            f"line {line + 1}: {visible(text[:100])}. Was the log wrapped or cut by a terminal or a mail?"
         )
     if markers:
-        return f"{name} has markers, but no line of oneDNN or oneMKL between them. Did the code between them call either, with verbose mode on?"
+        return (
+            f"{name} has markers, but no line of oneDNN or oneMKL between them. "
+            "Did the code between them call either, with verbose mode on?"
+        )
     return (
         f"{name} has no verbose line of oneDNN or oneMKL: {tally.own:,} lines were read, all of them other text. "
         "Set ONEDNN_VERBOSE=1 or MKL_VERBOSE=1 for the program; if it was set, another library did the work."

@@ -10,8 +10,11 @@ from cpulens.verbose import framing, pieces, prefixes
 from cpulens.verbose.columns import Columns
 from cpulens.verbose.keys import Keys
 
+_HINTS: Final = pieces.HINTS
+_MARKERS: Final = (b"onednn_verbose,", b"MKL_VERBOSE ", b"dnnl_verbose,", b"mkldnn_verbose,", b"cpulens,v1,")
 _ERRORS: Final = (b"MKL ERROR", b"MKL FATAL ERROR")
 _KEPT_ERRORS: Final = 5
+_UTF8_BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass
@@ -39,15 +42,18 @@ class Reading:
         self.columns = Columns(folder)
         self.tally = Tally()
         self.lines = 0
+        #: Code of the record taken last, if the same text before any plain time is the same record.
+        self.last_plain_code: int | None = None
 
     def careful(self, line: bytes, number: int) -> None:
         """Take one physical line apart, whatever it is; `number` is counted from 0."""
-        has_hint = any(hint in line for hint in pieces.HINTS)
-        if not has_hint:
+        if not (_HINTS[0] in line or _HINTS[1] in line or _HINTS[2] in line):
             self.own(line, number)
             return
         instance = None
-        if has_hint and not line.startswith((b"onednn_verbose,", b"MKL_VERBOSE ", b"dnnl_verbose,")):
+        if number == 0:
+            line = line.removeprefix(_UTF8_BOM)
+        if not line.startswith(_MARKERS):
             found = prefixes.strip(line)
             line, instance = found.text, found.instance
         for piece in pieces.split(line):
@@ -60,8 +66,10 @@ class Reading:
         """Take a piece that begins with a marker."""
         frame = framing.frame(piece)
         code = self.keys.code(frame, instance)
-        if instance is None:
+        self.last_plain_code = None
+        if instance is None and frame.plain and self.keys.entries[code].whole:
             self.keys.remember(frame, code)
+            self.last_plain_code = code
         self.columns.add(code, number, frame.duration_ms, frame.start_ns)
         if frame.kind == framing.UNKNOWN:
             self.tally.unknown += 1

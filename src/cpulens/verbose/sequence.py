@@ -1,4 +1,4 @@
-"""What only the order of the records tells: regions, layers, iterations, what lies inside a graph partition, headers, pairs.
+"""What only the order of the records tells: regions, layers, iterations, what a graph partition holds, headers, pairs.
 
 All of it hangs on a few records (markers, graph executions, sparse BEGIN and END, header lines), so only those are
 looked at, and the answers are spans and single rows.

@@ -1,4 +1,4 @@
-"""Where lines come from: files, compressed files, standard input, bytes, a growing file. All give blocks of whole lines.
+"""Where lines come from: files, compressed files, standard input, bytes. All give blocks of whole lines.
 
 A line longer than MAX_LINE_BYTES is cut there: its beginning is read, the rest is skipped and counted. A block ends
 with the end of a line, but for the last one of the source.
@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Final, NamedTuple, cast
 
 from cpulens.errors import BackendUnavailable, LogError
 
@@ -55,7 +55,7 @@ def opened(path: Path) -> Stream:
     start = start_of(path)
     file: IO[bytes] = path.open("rb")
     plain = _plain(start, file)
-    if plain is file and not start[:2] in _UTF16:
+    if plain is file and start[:2] not in _UTF16:
         return Stream(str(path), file, path, path.stat().st_size if path.is_file() else None)
     return Stream(str(path), plain, None, None)
 
@@ -63,7 +63,7 @@ def opened(path: Path) -> Stream:
 def from_file(file: IO[bytes], name: str) -> Stream:
     """Read a file object of bytes, standard input for one, through its compression and encoding."""
     start = _fill(file, _START_BYTES)
-    return Stream(name, _plain(start, _Rejoined(start, file)), None, None)
+    return Stream(name, _plain(start, cast("IO[bytes]", _Rejoined(start, file))), None, None)
 
 
 def from_bytes(data: bytes) -> Stream:
@@ -80,13 +80,13 @@ def standard_input() -> Stream:
 
 def _plain(start: bytes, file: IO[bytes]) -> IO[bytes]:
     if start.startswith(_GZIP):
-        file = gzip.GzipFile(fileobj=file)
+        file = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     elif start.startswith(_XZ):
-        file = lzma.LZMAFile(file)
+        file = cast("IO[bytes]", lzma.LZMAFile(file))  # noqa: SIM115
     elif start.startswith(_ZSTD):
         file = _zstd(file)
     elif start[:2] in _UTF16:
-        return _Recoded(file, _UTF16[start[:2]])
+        return cast("IO[bytes]", _Recoded(file, _UTF16[start[:2]]))
     elif b"\x00" in start:
         raise LogError(
             "This is a binary file, not a log (it has zero bytes in its first 4 kB). Give a verbose log or a run file."
@@ -94,8 +94,8 @@ def _plain(start: bytes, file: IO[bytes]) -> IO[bytes]:
     else:
         return file
     inner = _fill(file, _START_BYTES)
-    rejoined = _Rejoined(inner, file)
-    return _Recoded(rejoined, _UTF16[inner[:2]]) if inner[:2] in _UTF16 else rejoined
+    rejoined = cast("IO[bytes]", _Rejoined(inner, file))
+    return cast("IO[bytes]", _Recoded(rejoined, _UTF16[inner[:2]])) if inner[:2] in _UTF16 else rejoined
 
 
 def _zstd(file: IO[bytes]) -> IO[bytes]:
@@ -108,8 +108,7 @@ def _zstd(file: IO[bytes]) -> IO[bytes]:
         raise BackendUnavailable(
             "Reading zstd needs backports.zstd. Install it with: pip install backports.zstd"
         ) from error
-    opened_file: IO[bytes] = ZstdFile(file)
-    return opened_file
+    return cast("IO[bytes]", ZstdFile(file))
 
 
 def _fill(file: IO[bytes], size: int) -> bytes:
@@ -191,7 +190,7 @@ def blocks(file: IO[bytes], limit: int | None = None, wait: Callable[[], bool] |
             done += len(head) + skipped
             yield Block(head[:MAX_LINE_BYTES] + b"\n", 1)
             continue
-        block, rest = rest + data[:end], data[end:]
+        block, rest = b"".join((rest, memoryview(data)[:end])), data[end:]
         if limit is not None and done + len(block) > limit:
             block = _until(block, limit - done)
             rest = b""

@@ -13,13 +13,15 @@ What does not look like a descriptor is kept as it stands.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cpulens.verbose.old_layouts import letters
 
 #: `f8_e5m2` before `e5m2`-like endings: the longest spelling wins, for names themselves hold underscores.
 DATA_TYPES: Final = (
-    "f8_e5m2", "f8_e4m3", "f4_e2m1", "f4_e3m0", "boolean", "undef", "bf16", "e8m0", "f16", "f32", "f64", "s32", "s8", "u8", "s4", "u4",
+    "f8_e5m2", "f8_e4m3", "f4_e2m1", "f4_e3m0", "boolean", "undef", "bf16", "e8m0",
+    "f16", "f32", "f64", "s32", "s8", "u8", "s4", "u4",
 )  # fmt: skip
 _OLD: Final = re.compile(rf"(?P<name>[a-z]\w*?)_(?P<dt>{'|'.join(DATA_TYPES)})")
 _FLAGS: Final = re.compile(r"f\d+")
@@ -45,6 +47,7 @@ class Tensor(NamedTuple):
         return ":".join(self)
 
 
+@lru_cache(maxsize=4096)
 def newest(text: str, era: str, forward: bool) -> str:
     """Spell a list of descriptors in the newest way.
 
@@ -105,7 +108,8 @@ def parse(spelled: str) -> list[Tensor]:
     for word in spelled.split():
         parts = word.split(":", 6)
         if len(parts) >= 6:
-            tensors.append(Tensor(*parts[:6], parts[6] if len(parts) > 6 else ""))
+            name, dt, properties, kind, tag, strides = parts[:6]
+            tensors.append(Tensor(name, dt, properties, kind, tag, strides, "".join(parts[6:])))
     return tensors
 
 
@@ -115,6 +119,7 @@ _WEIGHTS: Final = ("wei", "wei_layer", "wei_gate")
 _SOURCE_GRADIENTS: Final = ("diff_src", "diff")
 
 
+@lru_cache(maxsize=4096)
 def types(spelled: str) -> tuple[str | None, str | None, str | None]:
     """Give the data types of the first source, the weights and the destination; None where not said."""
     by_name: dict[str, str] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cpulens.trace.schema import TEXT_COLUMNS
 from cpulens.trace.tables import texts_frame
 from cpulens.verbose import framing, sequence
-from cpulens.verbose.keys import Entry
+from cpulens.verbose.keys import MAX_TEXTS, Entry
 from cpulens.verbose.sequence import Role
 from cpulens.verbose.understanding import Fields, understand
 
@@ -23,6 +23,8 @@ class Texts:
     def __init__(self) -> None:
         self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._ids: dict[tuple[int, bytes, bool], int] = {}
+        #: Texts of which only the coarse part is kept, because the parts of a log together have too many.
+        self.beyond = 0
         self._roles: dict[tuple[int, bytes, bool], tuple[int, str]] = {}
 
     def __len__(self) -> int:
@@ -32,6 +34,9 @@ class Texts:
         """Understand an entry, and say what it means for the order of the log."""
         key = (entry.kind, entry.text, entry.whole)
         number = self._ids.get(key)
+        if number is None and entry.whole and len(self._ids) >= MAX_TEXTS:
+            self.beyond += 1
+            return self.role(entry._replace(text=framing.coarse(entry.kind, entry.text), thread=None, whole=False))
         if number is None:
             fields = understand(entry.kind, entry.text, whole=entry.whole)
             number = self._ids[key] = self._append(fields)
