@@ -1,0 +1,112 @@
+"""Which kernels of two runs are the same work: their identity, and looser ones for what an exact match leaves over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from cpulens.verbose.tensors import parse
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Tensors that follow from the others or carry little: left out of a layout.
+_MINOR: Final = ("bia", "bias", "ws", "scratchpad", "stats")
+#: Attributes that say who owns a buffer, not what is computed.
+_NO_WORK: Final = ("attr-scratchpad:",)
+
+#: Columns of `texts` that the identity is made of.
+COLUMNS: Final = (
+    "library", "component", "engine", "primitive", "prop_kind", "problem", "src_dt", "wei_dt", "dst_dt",
+    "attributes", "auxiliary", "tensors", "implementation",
+)  # fmt: skip
+
+
+class Variant(NamedTuple):
+    """A kernel as one side ran it, in the newest spelling. Absent parts are empty; `inner`: its time lies in another's.
+
+    `grouping` holds the values of the columns that the caller matches by, if any; `threads` those that oneMKL says.
+    """
+
+    library: str
+    component: str
+    engine: str
+    primitive: str
+    prop_kind: str
+    problem: str
+    types: str
+    attributes: str
+    auxiliary: str
+    layout: str
+    implementation: str
+    inner: bool
+    grouping: tuple[Any, ...] = ()
+
+    @property
+    def own_layout(self) -> str:
+        """The layout where it is the work itself: a reorder from a to b is not one from b to a."""
+        return self.layout if self.primitive == "reorder" else ""
+
+
+#: Stage → what must be equal, strictest first. What a stage leaves unmatched goes to the next.
+STAGES: Final[dict[str, tuple[str, ...]]] = {
+    "problem": (
+        "library", "component", "engine", "primitive", "inner", "own_layout", "problem", "prop_kind", "types",
+        "attributes", "auxiliary",
+    ),
+    "attributes": (
+        "library", "component", "engine", "primitive", "inner", "own_layout", "problem", "prop_kind", "types",
+    ),
+    "types": ("library", "component", "engine", "primitive", "inner", "own_layout", "problem", "prop_kind"),
+    "propagation": ("library", "component", "engine", "primitive", "inner", "own_layout", "problem"),
+    "primitive": ("library", "component", "primitive", "inner"),
+}  # fmt: skip
+#: The stage whose matches are other work of the same kind.
+OTHER_WORK: Final = "primitive"
+#: The only stage when the caller names the columns to match by.
+GROUPING: Final = {"columns": ("grouping", "inner")}
+
+
+def variant(row: dict[str, Any], inner: bool, grouping: tuple[Any, ...] = ()) -> Variant:
+    """Give the variant of one row of `texts` (the columns COLUMNS)."""
+    return Variant(
+        library=row["library"] or "",
+        component=row["component"] or "",
+        engine=row["engine"] or "",
+        primitive=row["primitive"] or "",
+        prop_kind=_propagation(row["prop_kind"]),
+        problem=row["problem"] or "",
+        types=" ".join(
+            f"{name}:{row[column]}" for name, column in _TYPES if row[column]
+        ),
+        attributes=_attributes(row["attributes"]),
+        auxiliary=row["auxiliary"] or "",
+        layout=layout(row["tensors"] or ""),
+        implementation=row["implementation"] or "",
+        inner=inner,
+        grouping=grouping,
+    )
+
+
+_TYPES: Final = (("src", "src_dt"), ("wei", "wei_dt"), ("dst", "dst_dt"))
+
+
+def _propagation(kind: str | None) -> str:
+    return "" if kind in (None, "undef") else kind
+
+
+def _attributes(text: str | None) -> str:
+    return " ".join(sorted(word for word in (text or "").split() if not word.startswith(_NO_WORK)))
+
+
+def layout(tensors: str) -> str:
+    """The layouts of the tensors that count, as "src:abcd wei:Acdb16a dst:aBcd16b"."""
+    words = []
+    for tensor in parse(tensors):
+        if tensor.kind != "undef" and not tensor.name.startswith(_MINOR):
+            words.append(f"{tensor.name}:{tensor.tag or tensor.kind}")
+    return " ".join(words)
+
+
+def texts_columns(texts: pl.DataFrame) -> pl.DataFrame:
+    """The columns of `texts` that the identity is made of, beside its key."""
+    return texts.select("text", *COLUMNS)
