@@ -31,9 +31,8 @@ def divide(pool: Pool, request: Request) -> list[Chunk]:
     if size is None:
         count = request.ninstances or 1
         if count > len(slots):
-            have = len(slots)
             raise PlacementError(
-                f"{count} instances need a core each, and {have} can be used; ask for fewer{_more(pool)}"
+                f"{count} instances need a core each, and {len(slots)} can be used; ask for fewer{_more(pool)}"
             )
         return equal(slots, count, request, keep_order=pool.ordered)
     if request.cross == "allow" or pool.ordered:

@@ -63,13 +63,13 @@ class Host:
         self.fast = {c["cpu"] for c in data["cpus"] if (c.get("mhz") or 0) * 1.1 >= top}
 
 
-def sysroot(path: Path, folder: Path, *options: str) -> Path:
+def sysroot(path: Path, folder: Path) -> Path:
     spec = importlib.util.spec_from_file_location("sysroot_from_json", SHARED / "tools/sysroot_from_json.py")
     assert spec and spec.loader
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["tool", str(path), str(folder), *options])
+        patch.setattr(sys, "argv", ["tool", str(path), str(folder)])
         tool.main()
     return folder
 
@@ -78,6 +78,16 @@ def sysroot(path: Path, folder: Path, *options: str) -> Path:
 def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Host, Path, Path]:
     folder = tmp_path_factory.mktemp(request.param.stem)
     return Host(request.param), sysroot(request.param, folder), request.param
+
+
+def restrict(root: Path, full: Path, cpus: list[int], mems: list[int], quota_cpus: float) -> None:
+    """The host of `full` seen from inside a cpuset and a quota."""
+    (root / "sys/fs/cgroup").mkdir(parents=True)
+    (root / "sys/devices").symlink_to(full / "sys/devices")
+    (root / "sys/fs/cgroup/cpu.max").write_text(f"{int(quota_cpus * 100000)} 100000\n")
+    (root / "proc/self").mkdir(parents=True)
+    lists = [",".join(map(str, numbers)) for numbers in (cpus, mems)]
+    (root / "proc/self/status").write_text(f"Cpus_allowed_list:\t{lists[0]}\nMems_allowed_list:\t{lists[1]}\n")
 
 
 def plan(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> dict | None:
@@ -149,12 +159,11 @@ def test_plan_keeps_the_rules(host: tuple[Host, Path, Path], name: str, capsys: 
 def test_restricted_cpuset(
     host: tuple[Host, Path, Path], name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    facts, _, path = host
+    facts, full, _ = host
     some = sorted(facts.allowed - facts.isolated)[1::2] or sorted(facts.allowed)
     mems = [min(facts.memory)] if facts.memory else [0]
-    cpus = ",".join(map(str, some))
-    root = sysroot(path, tmp_path, "--allowed", cpus, "--mems", ",".join(map(str, mems)), "--quota", "3.5")
-    document = plan(capsys, root, *REQUESTS[name])
+    restrict(tmp_path, full, some, mems, quota_cpus=3.5)
+    document = plan(capsys, tmp_path, *REQUESTS[name])
     if document is None:
         assert name == "latency"
         assert len({frozenset(facts.siblings[cpu]) for cpu in some}) < 4
