@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from cpulens.cost import cost_of
 from cpulens.trace.schema import TEXT_COLUMNS
 from cpulens.trace.tables import texts_frame
 from cpulens.verbose import framing, sequence
@@ -64,8 +65,9 @@ class Texts:
 
     def _append(self, fields: Fields) -> int:
         number = len(self._ids)
+        columns = {**fields, **cost_of(fields)._asdict()}
         for name, column in self.columns.items():
-            column.append(fields.get(name))
+            column.append(columns.get(name))
         self.columns["text"][number] = number
         return number
 
