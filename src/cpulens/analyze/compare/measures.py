@@ -30,10 +30,10 @@ class Sums(NamedTuple):
 
 
 class Side:
-    """One side, by match. `place` maps the side's variants to matches."""
+    """One side, by match. `place` maps the side's variants to matches; `by_run`: the runs are the samples."""
 
-    def __init__(self, calls: Calls, place: NDArray[np.int32], matches: int, seed: int) -> None:
-        self.calls, self.matches = calls, matches
+    def __init__(self, calls: Calls, place: NDArray[np.int32], matches: int, by_run: bool, seed: int) -> None:
+        self.calls, self.matches, self.by_run = calls, matches, by_run
         self.match = place[calls.kernel]
         self.sums = self._sums()
         narrow = self.match.astype(np.uint16) if matches < 1 << 16 else self.match  # numpy sorts these by radix
@@ -54,28 +54,30 @@ class Side:
     def samples(self, match: int) -> Values:
         """Times of the calls of a match that are not cold; a seeded choice of 2,000 where there are more.
 
-        With enough runs, one median a run instead.
+        Where the runs are the samples, one median a run instead.
         """
+        if self.by_run:
+            return self.run_medians(match)
         rows = self._rows(match)
-        if self.calls.runs >= RUNS_AS_SAMPLES:
-            return self._run_medians(rows)
         if len(rows) > MAX_SAMPLES:
             rows = rows[self._random.choice(len(rows), MAX_SAMPLES, replace=False, shuffle=False)]
         return self.calls.duration_ms[rows]
 
+    def warm(self, match: int) -> Values:
+        """Times of all calls of a match that are not cold."""
+        return self.calls.duration_ms[self._rows(match)]
+
     def run_medians(self, match: int) -> Values:
         """One median a run, of the runs that have the kernel."""
-        return self._run_medians(self._rows(match))
+        rows = self._rows(match)
+        runs, times = self.calls.run[rows], self.calls.duration_ms[rows]
+        return np.array([np.median(times[runs == run]) for run in np.unique(runs)])
 
     def _rows(self, match: int) -> NDArray[np.int32]:
         end = int(self._ends[match])
         rows = self._order[end - int(self.sums.records[match]) : end]
         chosen: NDArray[np.int32] = rows[~self.calls.cold[rows]]
         return chosen
-
-    def _run_medians(self, rows: NDArray[np.int32]) -> Values:
-        runs, times = self.calls.run[rows], self.calls.duration_ms[rows]
-        return np.array([np.median(times[runs == run]) for run in np.unique(runs)])
 
     def steady(self, counted: NDArray[np.bool_]) -> Values:
         """Times of all calls for the total: a cold one at its kernel's mean, those of matches that don't count at 0."""
@@ -86,12 +88,16 @@ class Side:
         """The steady time of each run."""
         return np.bincount(self.calls.run, self.steady(counted), minlength=self.calls.runs)
 
+    def first_excess(self, counted: NDArray[np.bool_]) -> float:
+        """What the cold calls of one run took beyond their kernels' means, in milliseconds."""
+        beyond = self.sums.cold_ms - self.sums.cold * self.sums.mean
+        return float(beyond[counted].sum()) / self.calls.runs
+
     def total(self, counted: NDArray[np.bool_], units: float, per_iteration: bool) -> Mean:
         """Steady milliseconds per unit, with how sure they are: by runs, by iterations, or by calls, as far as there are enough."""
         times = self.steady(counted)
-        if self.calls.runs >= RUNS_AS_SAMPLES:
-            totals = np.bincount(self.calls.run, times, minlength=self.calls.runs)
-            return summed([(self.calls.runs / units, mean_of(totals))])
+        if self.by_run:
+            return summed([(self.calls.runs / units, mean_of(self.run_totals(counted)))])
         if per_iteration and self.calls.units >= UNITS_AS_SAMPLES:
             return mean_of(np.bincount(self.calls.unit, times, minlength=self.calls.units))
         return self._total_of_calls(counted, units)

@@ -1,0 +1,142 @@
+"""From matches and sums to the kernels of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from cpulens.analyze.compare.identity import OTHER_WORK, Variant
+from cpulens.analyze.compare.matching import Match
+from cpulens.analyze.compare.measures import Side
+from cpulens.analyze.compare.result import Change, Effect, Kernel, Times
+from cpulens.analyze.selection import covering
+
+#: The kernels that make up so much of a side's time are those that matter.
+MATTERING: Final = 0.99
+_CHANGES: Final = {
+    "implementation": "implementation",
+    "layout": "layout",
+    "types": "types",
+    "attributes": "attributes",
+    "auxiliary": "algorithm",
+    "propagation": "prop_kind",
+}
+_FIELDS: Final = {"propagation": "prop_kind"}
+_SHOWN: Final = ("library", "component", "engine", "primitive", "prop_kind", "problem", "types", "attributes", "auxiliary")
+
+
+def times(side: Side, match: int, units: float, variants: Sequence[Variant], places: Sequence[int]) -> Times | None:
+    """One side of a match; None when it has no call of it."""
+    records = int(side.sums.records[match])
+    if not records:
+        return None
+    cold, mean = int(side.sums.cold[match]), float(side.sums.mean[match])
+    warm = side.warm(match)
+    return Times(
+        records=records,
+        calls=records / units,
+        total_ms=records * mean / units,
+        mean_ms=mean,
+        median_ms=float(np.median(warm)),
+        first_ms=float(side.sums.cold_ms[match]) / cold if cold else None,
+        samples=len(warm),
+        implementations=tuple(dict.fromkeys(variants[place].implementation for place in places)),
+    )
+
+
+def kernel(
+    match: Match,
+    variants: tuple[Sequence[Variant], Sequence[Variant]],
+    both: tuple[Times | None, Times | None],
+    effect: Effect,
+    matters: bool,
+    by: tuple[str, ...],
+) -> Kernel:
+    """Describe one match."""
+    base, new = both
+    before = [variants[0][place] for place in match.base]
+    after = [variants[1][place] for place in match.new]
+    kind = {OTHER_WORK: "other work", "added": "added", "removed": "removed"}.get(match.stage, "matched")
+    count_ms, time_ms = _parts(base, new)
+    return Kernel(
+        kind=kind,
+        identity=_identity((before or after)[0], by, kind),
+        label=_label(before, after, by, kind),
+        inner=(before or after)[0].inner,
+        base=base,
+        new=new,
+        changes=_changes(before, after) if kind == "matched" else (),
+        effect=effect,
+        delta_ms=count_ms + time_ms,
+        count_ms=count_ms,
+        time_ms=time_ms,
+        matters=matters,
+    )
+
+
+def _parts(base: Times | None, new: Times | None) -> tuple[float, float]:
+    """Difference by the number of calls, at base's time a call, and by the time a call takes."""
+    if base is None or new is None:
+        return (new.total_ms if new else 0.0) - (base.total_ms if base else 0.0), 0.0
+    same = abs(new.calls - base.calls) < 1e-9 * base.calls
+    count_ms = 0.0 if same else (new.calls - base.calls) * base.mean_ms
+    return count_ms, new.total_ms - base.total_ms - count_ms
+
+
+def _identity(variant: Variant, by: tuple[str, ...], kind: str) -> dict[str, Any]:
+    if by:
+        return dict(zip(by, variant.grouping, strict=True))
+    names = ("library", "component", "primitive") if kind == "other work" else _SHOWN
+    identity = {name: getattr(variant, name) or None for name in names}
+    if kind != "other work" and variant.own_layout:
+        identity["layout"] = variant.own_layout
+    return identity
+
+
+def _label(before: Sequence[Variant], after: Sequence[Variant], by: tuple[str, ...], kind: str) -> str:
+    variant = (before or after)[0]
+    if by:
+        return " ".join("–" if value is None else str(value) for value in variant.grouping)
+    if kind == "other work":
+        one, other = len({v.problem for v in before}), len({v.problem for v in after})
+        return f"{variant.primitive} ({one} → {other} problems)"
+    parts = (variant.primitive, variant.problem or variant.auxiliary, variant.types.replace("src:", "").split(" ")[0])
+    layout = " → ".join(word.partition(":")[2] for word in variant.own_layout.split())
+    return " ".join(part for part in (*parts, layout) if part)
+
+
+def _changes(before: Sequence[Variant], after: Sequence[Variant]) -> tuple[Change, ...]:
+    changes = []
+    for name, what in _CHANGES.items():
+        field = _FIELDS.get(name, name)
+        one = {getattr(variant, field) for variant in before}
+        other = {getattr(variant, field) for variant in after}
+        if one == other:
+            continue
+        if len(one) == len(other) == 1:
+            changes.append(Change(what, *_apart(one.pop(), other.pop())))
+        else:
+            changes.append(Change(what, *(" + ".join(sorted(value or "none" for value in side)) for side in (one, other))))
+    return tuple(changes)
+
+
+def _apart(one: str, other: str) -> tuple[str, str]:
+    """Two lists of words without those that both have."""
+    before, after = one.split(), other.split()
+    return (
+        " ".join(word for word in before if word not in after),
+        " ".join(word for word in after if word not in before),
+    )
+
+
+def mattering(totals: Sequence[Sequence[float]]) -> set[int]:
+    """Places of the kernels that make up 99 % of the time of either side. `totals`: time of each kernel, side by side."""
+    found: set[int] = set()
+    for side in totals:
+        whole = sum(side)
+        if whole > 0:
+            order = sorted(range(len(side)), key=lambda at: -side[at])
+            found.update(order[: covering((side[at] / whole for at in order), MATTERING)])
+    return found
