@@ -15,7 +15,7 @@ DEMO_RUN = demo.cpulens
 .PHONY: demo test check benchmark clean
 
 demo: $(DEMO_ENV)/installed
-	$(DEMO_ENV)/bin/run_cpu --ninstances 1 examples/demo.py $(DEMO_RUN)
+	$(DEMO_ENV)/bin/run_cpu --disable-iomp --ninstances 1 examples/demo.py $(DEMO_RUN)
 	@echo
 	@echo "The run is in $(DEMO_RUN); see it again: $(DEMO_ENV)/bin/cpulens top $(DEMO_RUN) --by primitive,problem"
 

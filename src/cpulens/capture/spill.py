@@ -8,6 +8,7 @@ ends in good order; a crash leaves it behind.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import os
 import tempfile
@@ -87,7 +88,8 @@ def above_standard_streams(fd: int) -> int:
 def _remove(path: str, fd: int, pid: int) -> None:
     os.close(fd)
     if os.getpid() == pid:
-        os.unlink(path)
+        with contextlib.suppress(OSError):  # somebody cleaned the folder, or it can't be written any more
+            os.unlink(path)
 
 
 def _remove_all() -> None:
