@@ -39,7 +39,8 @@ class Trace:
         self.facts = facts
         #: The Parquet file that holds the events of a long log; it lives as long as the trace does.
         self.backing = backing
-        self._parts = parts
+        #: Backings of the traces that this one was made of.
+        self.parts = list(parts)
 
     @property
     def frame(self) -> pl.LazyFrame:
@@ -49,7 +50,7 @@ class Trace:
     def with_events(self, events: pl.LazyFrame) -> Trace:
         """Give a trace of other events (such as some of its own) with the same texts and facts."""
         # Its file isn't the new trace's own, which must not be saved with all of it; but it must live as long.
-        return Trace(self.texts, events, self.facts, parts=(self.backing, *self._parts))
+        return Trace(self.texts, events, self.facts, parts=(self.backing, *self.parts))
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the run as one file (`.cpulens`).

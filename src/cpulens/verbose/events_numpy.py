@@ -29,7 +29,7 @@ class _Lookup:
         number = {name: at for at, name in enumerate(names)}
         self.instances = np.array([number.get(role.instance or "", -1) for role in roles], np.int32)
         self.number: dict[str | None, int] = {None: -1}
-        self.number.update({name: at for name, at in number.items()})
+        self.number |= dict(number.items())
 
 
 class _Values:

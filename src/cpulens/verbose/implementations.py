@@ -29,7 +29,6 @@ _FAMILIES: Final = (
     ("zen", ("zen",)),
     ("vendor", ("cuda", "cudnn", "hip", "miopen", "cublas", "mkl")),
     ("ocl", ("ocl", "ngen", "sycl")),
-    ("rnn_reorder", ("rnn_data_reorder", "rnn_weights_reorder")),
 )
 
 
@@ -41,8 +40,13 @@ def family(name: str) -> str | None:
     parts = _parts(name)
     if name.endswith(":acl") or "acl" in parts:
         return "acl"
-    if "jit:gemm" in name and "any" in parts:
+    if "reorder" in name:
+        return "reorder"
+    if name.startswith("jit:gemm"):
         return "gemm"
+    for plain in ("ref", "simple"):
+        if plain in parts:
+            return plain
     for part in parts:
         found = _family_of(part)
         if found:

@@ -16,7 +16,8 @@ _CNR: Final = int.from_bytes(b"CNR:", "little")
 _ZEROS: Final = int.from_bytes(b"0" * 8, "little")
 _USUAL_DIGITS: Final = 12
 _HEX: Final = np.isin(np.arange(256), np.frombuffer(b"0123456789abcdefABCDEF", np.uint8))
-_BEFORE_POINTER: Final = np.isin(np.arange(256), np.frombuffer(b",(:", np.uint8))
+_BEFORE_POINTER: Final = np.isin(np.arange(256), np.frombuffer(b",(", np.uint8))
+_LETTER: Final = np.isin(np.arange(256) | 32, np.arange(ord("a"), ord("z") + 1))
 #: Added to a byte, this sets the highest bit for what is not below "0": digits and letters, but no bracket or comma.
 _NOT_BELOW_ZERO: Final = np.uint64(0x5050505050505050)
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
@@ -40,8 +41,10 @@ class Calls:
 
     def _blank_pointers(self) -> None:
         at = np.flatnonzero(self._bytes == ord("x"))
-        at = at[at >= 2]
-        at = at[(self._bytes[at - 1] == ord("0")) & _BEFORE_POINTER[self._bytes[at - 2]]] + 1
+        at = at[at >= 3]
+        before = self._bytes[at - 2]
+        named = (before == ord(":")) & _LETTER[self._bytes[at - 3]]
+        at = at[(self._bytes[at - 1] == ord("0")) & (_BEFORE_POINTER[before] | named)] + 1
         first, second = self._words[at], self._words[at + 8] | np.uint64(0xFFFFFFFF00000000)
         whole = ((first + _NOT_BELOW_ZERO) & (second + _NOT_BELOW_ZERO) & _HIGH_BITS) == _HIGH_BITS
         usual = whole & (self._bytes[at + _USUAL_DIGITS] < ord("0"))

@@ -6,6 +6,7 @@ Scalars print as values and pointers as ``ptr``; LAPACK prints its ``info`` last
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Final
 
@@ -82,7 +83,7 @@ def _gemm(routine: str, arguments: list[str]) -> Fields:
     if "batch" in routine and _INTEGER.fullmatch(arguments[-1]):
         grouped = "strided" not in routine and arguments[-2:-1] != ["1"]
         batch = "" if grouped else f"b{arguments[-1]}"
-    strides = [argument for argument in arguments[first + 3 :] if _INTEGER.fullmatch(argument)]
+    strides = [at for before, at in itertools.pairwise(arguments) if before == "ptr" and _INTEGER.fullmatch(at)]
     if "batch" not in routine and len(strides) >= 3 and "pack" not in routine:
         found["attributes"] = " ".join(
             f"{name}:{value}" for name, value in zip(("lda", "ldb", "ldc"), strides, strict=False)
@@ -105,6 +106,8 @@ def _sparse(body: str) -> Fields:
                 words.setdefault(name, value)
     dims = words.get("dims") or "x".join(words[name] for name in ("rows", "cols") if name in words)
     problem = dims + (f"nnz{words['nnz']}" if "nnz" in words else "")
+    if "dims" in words and "cols" in words:  # columns of the dense operand
+        problem += f"n{words['cols']}"
     return {"problem": problem or None, "auxiliary": f"format:{words['fmt']}" if "fmt" in words else None}
 
 

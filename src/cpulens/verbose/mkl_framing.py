@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-POINTER: Final = re.compile(rb"0x[0-9a-fA-F]*")
+#: After a comma or a bracket, or a name and a colon: `16:0x16` among the lengths of an FFT is none.
+POINTER: Final = re.compile(rb"(?<=[,(])0x[0-9a-fA-F]*|(?<=[A-Za-z]:)0x[0-9a-fA-F]{5,16}")
 HEADER: Final = re.compile(
     rb"MKL_VERBOSE ((?:Intel\(R\) MKL|oneMKL)\s.*?) (?:Product |Beta )?build (\d{8}) for (.*), (\w+) ([\d.,]+)GHz(.*)",
     re.DOTALL,

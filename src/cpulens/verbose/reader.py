@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from cpulens.errors import LogError
 from cpulens.trace import run_file
@@ -23,11 +23,22 @@ from cpulens.verbose.visible import visible
 if TYPE_CHECKING:
     from cpulens.trace import Trace
 
+Progress = Callable[[int, int | None], None]
 Log_source = str | os.PathLike[str] | bytes | IO[bytes]
 
 #: From this size on numpy pays for its import, and from that one on a second process for its start.
 _NUMPY_BYTES: Final = 3 << 20
 _WORKERS_BYTES: Final = 64 << 20
+
+
+class _Way(NamedTuple):
+    """How to read: the options of `load` that one log needs."""
+
+    follow: bool | float
+    processes: int | None
+    preamble: bytes
+    own: int
+    progress: Progress | None
 
 
 def load(
@@ -38,6 +49,7 @@ def load(
     processes: int | None = None,
     preamble: bytes = b"",
     own: int = 0,
+    progress: Progress | None = None,
 ) -> Trace:
     """Read logs and run files into one Trace.
 
@@ -47,14 +59,15 @@ def load(
     interrupted (True) or until it has not grown for so many seconds. `strict`: raise LogError at the first piece that
     was not understood. `processes`: that read one file of over 64 MB; default one per usable CPU, at most 8.
     `preamble`: lines printed before these, such as a header or open regions: they count for nothing but are known.
-    `own`: pieces of the program's own text that were parted from the log before.
+    `own`: pieces of the program's own text that were parted from the log before. `progress`: called with the bytes
+    read so far and the size where it is known.
 
     Raises LogError, with what was seen and what to do, for a missing, empty or binary file, a folder, and a log
     without any verbose record; TraceFileError for a run file that can't be read.
     """
     if not logs:
         raise LogError("No log was named. Give the path of a log or a run file, or - for standard input.")
-    traces = [_load(log, follow, processes, preamble, own) for log in logs]
+    traces = [_load(log, _Way(follow, processes, preamble, own, progress)) for log in logs]
     trace = traces[0] if len(traces) == 1 else _merged(_names(logs), traces)
     if strict:
         _strict(trace)
@@ -71,13 +84,13 @@ def read_spill(path: str | os.PathLike[str], start: int, end: int, facts: dict[s
         return load(file.read(end - start), facts=facts)
 
 
-def _load(log: Log_source, follow: bool | float, processes: int | None, preamble: bytes, own: int) -> Trace:
+def _load(log: Log_source, way: _Way) -> Trace:
     if isinstance(log, bytes | bytearray | memoryview):
-        return _read(source.from_bytes(bytes(log)), None, 1, preamble, own)
+        return _read(source.from_bytes(bytes(log)), None, way)
     if not isinstance(log, str | os.PathLike):
-        return _read(source.from_file(log, str(getattr(log, "name", "the given file"))), None, 1, preamble, own)
+        return _read(source.from_file(log, str(getattr(log, "name", "the given file"))), None, way)
     if log == "-":
-        return _read(source.standard_input(), None, 1, preamble, own)
+        return _read(source.standard_input(), None, way)
     path = Path(log)
     if run_file.recognise(source.start_of(path)):
         from cpulens.trace import Trace
@@ -88,34 +101,32 @@ def _load(log: Log_source, follow: bool | float, processes: int | None, preamble
     except LogError as error:
         raise LogError(f"{path}: {error}") if str(path) not in str(error) else error from error
     wait = None
-    if follow is not False:
+    if way.follow is not False:
         from cpulens.verbose.follow import Follower
 
-        wait = Follower(path, stream.file, None if follow is True else float(follow))
-    return _read(stream, wait, processes, preamble, own)
+        wait = Follower(path, stream.file, None if way.follow is True else float(way.follow))
+    return _read(stream, wait, way)
 
 
-def _read(
-    stream: source.Stream, wait: Callable[[], bool] | None, processes: int | None, preamble: bytes, own: int
-) -> Trace:
+def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> Trace:
     backing = None
     with stream.file:
         size = stream.size_bytes or 0
-        wanted = workers.count(size, processes, _WORKERS_BYTES)
+        wanted = workers.count(size, way.processes, _WORKERS_BYTES)
         if wait is None and stream.path is not None and wanted > 1 and size:
-            parts, backing = workers.read(stream.path, size, wanted)
+            parts, backing = workers.read(stream.path, size, wanted, way.progress)
         else:
-            parts = [_part(stream, wait)]
+            parts = [_part(stream, wait, way.progress)]
     log = Log(parts)
     try:
-        return _trace(stream.name, log, preamble, own)
+        return _trace(stream.name, log, way.preamble, way.own)
     finally:
         log.close()
         if backing is not None:
             backing.close()
 
 
-def _part(stream: source.Stream, wait: Callable[[], bool] | None) -> Part:
+def _part(stream: source.Stream, wait: Callable[[], bool] | None, progress: Progress | None) -> Part:
     """Read all of a stream in this process, from some size on with numpy."""
     reading = Reading()
     feed: Callable[[bytes], None] = partial(feed_plain, reading)
@@ -128,6 +139,8 @@ def _part(stream: source.Stream, wait: Callable[[], bool] | None) -> Part:
         feed(block.data)
         reading.tally.cut += block.cut
         read_bytes += len(block.data)
+        if progress is not None:
+            progress(read_bytes, stream.size_bytes)
     return Part.of(reading)
 
 

@@ -11,6 +11,9 @@ import os
 import pickle
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +25,8 @@ from cpulens.verbose.reading import Reading
 
 MOST: Final = 8
 _RESULT: Final = "result"
+_DONE: Final = "done"
+_POLL_SECONDS: Final = 0.1
 
 
 def count(size_bytes: int, wanted: int | None, least_bytes: int) -> int:
@@ -33,7 +38,9 @@ def count(size_bytes: int, wanted: int | None, least_bytes: int) -> int:
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST)
 
 
-def read(path: Path, size_bytes: int, processes: int) -> tuple[list[Part], Backing]:
+def read(
+    path: Path, size_bytes: int, processes: int, progress: Callable[[int, int | None], None] | None = None
+) -> tuple[list[Part], Backing]:
     """Read a file with so many processes; the backing holds the columns of the parts."""
     backing = Backing()
     bounds = [size_bytes * at // processes for at in range(processes + 1)]
@@ -46,6 +53,8 @@ def read(path: Path, size_bytes: int, processes: int) -> tuple[list[Part], Backi
             command = [*module, str(path), str(start), str(end), str(folder)]
             started.append((subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE), folder))
         _warm_up()
+        if progress is not None:
+            _watch([process for process, _ in started], [folder for _, folder in started], size_bytes, progress)
         parts = [_finished(process, folder) for process, folder in started]
     except BaseException:
         for process, _ in started:
@@ -62,6 +71,22 @@ def _warm_up() -> None:
     import polars
 
     del numpy, polars
+
+
+def _watch(
+    processes: list[subprocess.Popen[bytes]],
+    folders: list[Path],
+    size_bytes: int,
+    progress: Callable[[int, int | None], None],
+) -> None:
+    """Tell how far the processes are until they have ended."""
+    while any(process.poll() is None for process in processes):
+        done = 0
+        for folder in folders:
+            with suppress(OSError, ValueError):
+                done += int((folder / _DONE).read_text())
+        progress(done, size_bytes)
+        time.sleep(_POLL_SECONDS)
 
 
 def _finished(process: subprocess.Popen[bytes], folder: Path) -> Part:
@@ -84,11 +109,17 @@ def main(arguments: list[str]) -> None:
     path, folder = Path(arguments[0]), Path(arguments[3])
     reading = Reading(folder)
     kernel = Kernel(reading)
+    done_bytes = 0
+    done = (folder / _DONE).open("w", encoding="ascii")
     file, limit = source.from_descriptor_range(path, int(arguments[1]), int(arguments[2]))
-    with file:
+    with file, done:
         for block in source.blocks(file, limit):
             kernel.feed(block.data)
             reading.tally.cut += block.cut
+            done_bytes += len(block.data)
+            done.seek(0)
+            done.write(str(done_bytes))
+            done.flush()
     reading.columns.close()
     part = Part.of(reading)
     part.columns, part.folder = None, folder
