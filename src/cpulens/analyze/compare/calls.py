@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpulens.analyze.compare.identity import COLUMNS, Variant, variant
+from cpulens.analyze.compare.numbering import numbered
 from cpulens.analyze.selection import Selection, nothing_left, predicate
 from cpulens.errors import LogError, UsageError
 from cpulens.trace.schema import EVENT_COLUMNS
@@ -112,8 +113,8 @@ def _read(trace: Trace, selection: Selection, by: tuple[str, ...], name: str) ->
     rows = _rows(trace, selection, row_by)
     executions = trace.texts.filter(pl.col("event") == "exec")
     timed = pl.col("timed") & pl.col("text").is_in(executions["text"].implode())
-    calls, sums = pl.collect_all([rows.filter(timed).drop("timed"), _sums(rows, trace.texts)], engine="streaming")
-    kept = _by_event(sums)
+    calls, sums = pl.collect_all([rows.filter(timed).drop("timed"), _sums(rows)], engine="streaming")
+    kept = _by_event(sums, trace.texts)
     if selection and not kept["chosen"]:
         raise nothing_left(selection, f"the {name}")
     if not calls["chosen"].any():
@@ -124,13 +125,12 @@ def _read(trace: Trace, selection: Selection, by: tuple[str, ...], name: str) ->
     cold = _cold(calls)
     if selection:
         cold, calls = cold[calls["chosen"].to_numpy()], calls.filter("chosen")
-    keys = ["text", "inner", *row_by]
-    kinds = calls.select(keys).unique(maintain_order=True).with_row_index("kernel")
-    kernel = calls.select(keys).join(kinds, on=keys, how="left", nulls_equal=True, maintain_order="left")["kernel"]
+    kernel, firsts = numbered([calls[name] for name in ("text", "inner", *row_by)])
+    kinds = calls.select("text", "inner", *row_by)[firsts]
     unit, units = _units(calls)
     return _Run(
         variants=_variants(kinds, executions, by),
-        kernel=kernel.to_numpy().astype(np.int32),
+        kernel=kernel,
         duration_ms=calls["duration_ms"].to_numpy(),
         unit=unit,
         cold=cold,
@@ -155,39 +155,24 @@ def _rows(trace: Trace, selection: Selection, row_by: list[str]) -> pl.LazyFrame
     )
 
 
-def _cold(timed: pl.DataFrame) -> NDArray[np.bool_]:
+def _cold(calls: pl.DataFrame) -> NDArray[np.bool_]:
     """Mark the first call of each text in each process, unless it is the only chosen one."""
-    import polars as pl
-
-    first = (
-        timed.lazy()
-        .select("text", "inner", "process", "chosen")
-        .with_row_index("row")
-        .group_by("text", "inner", "process")
-        .agg(pl.col("row").min(), calls=pl.col("chosen").sum())
-        .filter(pl.col("calls") > 1)
-        .collect()
-    )
-    cold = np.zeros(len(timed), np.bool_)
-    cold[first["row"].to_numpy()] = True
+    kind, firsts = numbered([calls["process"], calls["text"], calls["inner"]])
+    several = np.bincount(kind[calls["chosen"].to_numpy()], minlength=len(firsts)) > 1
+    cold = np.zeros(len(calls), np.bool_)
+    cold[firsts[several]] = True
     return cold
 
 
-def _units(timed: pl.DataFrame) -> tuple[NDArray[np.int32], int]:
+def _units(calls: pl.DataFrame) -> tuple[NDArray[np.int32], int]:
     """Number the iterations of all processes from 0; -1 outside of any."""
-    iteration = timed["iteration"].fill_null(_NONE).to_numpy().astype(np.int64)
-    process = timed["process"].rank("dense").to_numpy().astype(np.int64)
-    inside = iteration != _NONE
-    if not inside.any():
-        return np.full(len(timed), _NONE, np.int32), 0
-    width = int(iteration.max()) + 1
-    label = (process * width + iteration)[inside]
-    present = np.zeros(int(label.max()) + 1, np.bool_)
-    present[label] = True
-    number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-    unit = np.full(len(timed), _NONE, np.int32)
-    unit[inside] = number[label]
-    return unit, int(present.sum())
+    unit = np.full(len(calls), _NONE, np.int32)
+    inside = calls["iteration"].is_not_null()
+    marked = calls.select("process", "iteration").filter(inside)
+    if marked.is_empty():
+        return unit, 0
+    unit[inside.to_numpy()], firsts = numbered([marked["process"], marked["iteration"]])
+    return unit, len(firsts)
 
 
 def _variants(kinds: pl.DataFrame, texts: pl.DataFrame, by: tuple[str, ...]) -> list[Variant]:
@@ -198,24 +183,22 @@ def _variants(kinds: pl.DataFrame, texts: pl.DataFrame, by: tuple[str, ...]) -> 
     ]
 
 
-def _sums(rows: pl.LazyFrame, texts: pl.DataFrame) -> pl.LazyFrame:
-    """Sum the chosen records of each event: how many, how many of them timed, how long."""
+def _sums(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Sum the chosen records of each text: how many, how many of them timed, how long."""
     import polars as pl
 
-    return (
-        rows.filter("chosen")
-        .join(texts.lazy().select("text", "event", "cache"), on="text", how="left")
-        .group_by("event", "cache")
-        .agg(records=pl.len(), timed=pl.col("timed").sum(), ms=pl.col("duration_ms").filter(pl.col("timed")).sum())
-    )
+    time = pl.col("duration_ms").filter(pl.col("timed")).sum()
+    return rows.filter("chosen").group_by("text").agg(records=pl.len(), timed=pl.col("timed").sum(), ms=time)
 
 
-def _by_event(sums: pl.DataFrame) -> dict[str, float]:
+def _by_event(sums: pl.DataFrame, texts: pl.DataFrame) -> dict[str, float]:
+    events = sums.join(texts.select("text", "event", "cache"), on="text", how="left")
+
     def total(column: str, **values: str) -> float:
-        return float(sums.filter(**values)[column].sum())
+        return float(events.filter(**values)[column].sum())
 
     return {
-        "chosen": float(sums["records"].sum()),
+        "chosen": total("records"),
         "untimed": total("records", event="exec") - total("timed", event="exec"),
         "creation_ms": total("ms", event="create"),
         "creations": total("records", event="create"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -120,34 +121,36 @@ class _Compared:
             for at, side in enumerate(calls)
         )
         self._units = (basis.base, basis.new)
-        variants = (calls[0].variants, calls[1].variants)
-        both = [self._times(at, one, variants) for at, one in enumerate(matches)]
-        inner = [(variants[0][one.base[0]] if one.base else variants[1][one.new[0]]).inner for one in matches]
+        self._variants = (calls[0].variants, calls[1].variants)
+        both, effects = [], []
+        for at, one in enumerate(matches):
+            pair, effect = self._match(at, one)
+            both.append(pair)
+            effects.append(effect)
+        inner = [(self._variants[0][one.base[0]] if one.base else self._variants[1][one.new[0]]).inner for one in matches]
         counted = ~np.array(inner)
-        effects = [self._effect(at, one, *both[at]) for at, one in enumerate(matches)]
         effects.append(of_total(self._base, self._new, counted, self._units, basis.per == "iteration", alpha))
         *of_kernels, self.total = judged(effects, alpha, min_effect)
-        matters = mattering([[pair[side].total_ms if pair[side] else 0.0 for pair in both] for side in (0, 1)])  # type: ignore[union-attr]
+        totals = [[pair[side].total_ms if pair[side] else 0.0 for pair in both] for side in (0, 1)]  # type: ignore[union-attr]
+        matters = mattering(totals)
         self.kernels = [
-            kernel(one, variants, both[at], of_kernels[at], at in matters, by)
+            kernel(one, self._variants, both[at], of_kernels[at], at in matters, by)
             for at, one in enumerate(matches)
             if both[at] != (None, None)
         ]
-        self.total_ms = Pair(*(float(side.steady(counted).sum()) / units for side, units in zip((self._base, self._new), self._units, strict=True)))
+        self.total_ms = Pair(*(math.fsum(time for time, counts in zip(side, counted, strict=True) if counts) for side in totals))
         self.first_ms = Pair(*(side.first_excess(counted) for side in (self._base, self._new)))
 
-    def _times(self, at: int, one: Match, variants: tuple[Sequence, Sequence]) -> tuple[Times | None, Times | None]:  # type: ignore[type-arg]
-        return (
-            times(self._base, at, self._units[0], variants[0], one.base),
-            times(self._new, at, self._units[1], variants[1], one.new),
-        )
-
-    def _effect(self, at: int, one: Match, base: Times | None, new: Times | None) -> tuple[Effect, bool]:
+    def _match(self, at: int, one: Match) -> tuple[tuple[Times | None, Times | None], tuple[Effect, bool]]:
+        """Times of both sides and the effect, with whether runs agree on it."""
+        warm = self._base.warm(at), self._new.warm(at)
+        base = times(self._base, at, self._units[0], warm[0], self._variants[0], one.base)
+        new = times(self._new, at, self._units[1], warm[1], self._variants[1], one.new)
         if base is None or new is None:
-            return Effect(None), True
+            return (base, new), (Effect(None), True)
         if one.stage == OTHER_WORK:
-            return Effect(new.total_ms / base.total_ms if base.total_ms else None), True
-        return of_kernel(self._base, self._new, at, self._alpha)
+            return (base, new), (Effect(new.total_ms / base.total_ms if base.total_ms else None), True)
+        return (base, new), of_kernel(self._base, self._new, at, warm, self._alpha)
 
 
 def _places(matches: list[Match], side: int, variants: int) -> np.ndarray:  # type: ignore[type-arg]

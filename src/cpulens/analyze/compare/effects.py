@@ -36,9 +36,9 @@ def of_samples(base: Values, new: Values, alpha: float) -> Effect:
     return Effect(later / middle, low, high, mann_whitney(base, new))
 
 
-def of_kernel(base: Side, new: Side, match: int, alpha: float) -> tuple[Effect, bool]:
-    """The effect on one match, and whether the runs agree on it."""
-    effect = of_samples(base.samples(match), new.samples(match), alpha)
+def of_kernel(base: Side, new: Side, match: int, warm: tuple[Values, Values], alpha: float) -> tuple[Effect, bool]:
+    """The effect on one match, whose calls that are not cold took `warm`, and whether the runs agree on it."""
+    effect = of_samples(base.samples(match, warm[0]), new.samples(match, warm[1]), alpha)
     return effect, not _few_runs(base, new) or _apart(base.run_medians(match), new.run_medians(match))
 
 

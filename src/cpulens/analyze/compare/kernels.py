@@ -11,6 +11,7 @@ from cpulens.analyze.compare.identity import OTHER_WORK, Variant
 from cpulens.analyze.compare.matching import Match
 from cpulens.analyze.compare.measures import Side
 from cpulens.analyze.compare.result import Change, Effect, Kernel, Times
+from cpulens.analyze.compare.statistics import Values
 from cpulens.analyze.selection import covering
 
 #: The kernels that make up so much of a side's time are those that matter.
@@ -27,13 +28,14 @@ _FIELDS: Final = {"propagation": "prop_kind"}
 _SHOWN: Final = ("library", "component", "engine", "primitive", "prop_kind", "problem", "types", "attributes", "auxiliary")
 
 
-def times(side: Side, match: int, units: float, variants: Sequence[Variant], places: Sequence[int]) -> Times | None:
-    """One side of a match; None when it has no call of it."""
+def times(
+    side: Side, match: int, units: float, warm: Values, variants: Sequence[Variant], places: Sequence[int]
+) -> Times | None:
+    """One side of a match, whose calls that are not cold took `warm`; None when it has no call of it."""
     records = int(side.sums.records[match])
     if not records:
         return None
     cold, mean = int(side.sums.cold[match]), float(side.sums.mean[match])
-    warm = side.warm(match)
     return Times(
         records=records,
         calls=records / units,

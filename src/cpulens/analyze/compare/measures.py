@@ -51,21 +51,17 @@ class Side:
         deviation = np.where(cold, 0.0, time - mean[match])
         return Sums(records, colds, mean, np.bincount(match, deviation**2, minlength=size), cold_ms)
 
-    def samples(self, match: int) -> Values:
-        """Times of the calls of a match that are not cold; a seeded choice of 2,000 where there are more.
-
-        Where the runs are the samples, one median a run instead.
-        """
-        if self.by_run:
-            return self.run_medians(match)
-        rows = self._rows(match)
-        if len(rows) > MAX_SAMPLES:
-            rows = rows[self._random.choice(len(rows), MAX_SAMPLES, replace=False, shuffle=False)]
-        return self.calls.duration_ms[rows]
-
     def warm(self, match: int) -> Values:
         """Times of all calls of a match that are not cold."""
         return self.calls.duration_ms[self._rows(match)]
+
+    def samples(self, match: int, warm: Values) -> Values:
+        """Of the times `warm` of a match a seeded choice of 2,000; where the runs are the samples, one median a run."""
+        if self.by_run:
+            return self.run_medians(match)
+        if len(warm) > MAX_SAMPLES:
+            return warm[self._random.choice(len(warm), MAX_SAMPLES, replace=False, shuffle=False)]
+        return warm
 
     def run_medians(self, match: int) -> Values:
         """One median a run, of the runs that have the kernel."""
@@ -95,11 +91,10 @@ class Side:
 
     def total(self, counted: NDArray[np.bool_], units: float, per_iteration: bool) -> Mean:
         """Steady milliseconds per unit, with how sure they are: by runs, by iterations, or by calls, as far as there are enough."""
-        times = self.steady(counted)
         if self.by_run:
             return summed([(self.calls.runs / units, mean_of(self.run_totals(counted)))])
         if per_iteration and self.calls.units >= UNITS_AS_SAMPLES:
-            return mean_of(np.bincount(self.calls.unit, times, minlength=self.calls.units))
+            return mean_of(np.bincount(self.calls.unit, self.steady(counted), minlength=self.calls.units))
         return self._total_of_calls(counted, units)
 
     def _total_of_calls(self, counted: NDArray[np.bool_], units: float) -> Mean:
