@@ -1,12 +1,14 @@
-"""oneMKL: verbose scopes."""
+"""oneMKL: is it here, which, and verbose scopes."""
 
 from __future__ import annotations
 
-from cpulens.backends import verbosity
+from typing import Any
+
+from cpulens.backends import presence, verbosity
 from cpulens.backends.levels import VERBOSE_OFF, VERBOSE_ON, parse_level
 from cpulens.backends.scope import Scope
 
-__all__ = ["VERBOSE_OFF", "VERBOSE_ON", "verbose"]
+__all__ = ["VERBOSE_OFF", "VERBOSE_ON", "details", "is_available", "verbose", "version", "why_not"]
 
 
 class verbose(Scope):
@@ -28,3 +30,27 @@ class verbose(Scope):
 
     def _leave(self, token: verbosity.Request) -> None:
         verbosity.release(token)
+
+
+def is_available() -> bool:
+    """Return whether PyTorch is built with oneMKL, when it is loaded.
+
+    Without PyTorch: whether this process has a copy; with none loaded, whether this environment has one that loads,
+    which is tried in a child process, once (about 0.1 s). `why_not` has the evidence.
+    """
+    return presence.presence("mkl").available
+
+
+def version() -> str | None:
+    """Return the version: PyTorch's copy, else the loaded one, else the installed one; None where none is known."""
+    return presence.presence("mkl").version
+
+
+def why_not() -> str:
+    """One sentence with the evidence for `is_available`: built without, loaded as, installed, broken, or absent."""
+    return presence.presence("mkl").reason
+
+
+def details() -> dict[str, Any]:
+    """Return answer, evidence, version, and each copy in this process with how its verbose level is switched."""
+    return presence.details("mkl")

@@ -61,17 +61,18 @@ def need(what: str) -> Any:
     return torch
 
 
-def lookup(path: str) -> Any:
-    """An object below `torch`, such as "backends.mha.get_fastpath_enabled".
+def lookup(path: str, name: str = "") -> Any:
+    """An object below `torch`, such as "backends.mha.get_fastpath_enabled"; `name` is what people call it.
 
     Raises `Lacking` when PyTorch is not loaded, or when this version has no such thing.
     """
-    found = need(path.removeprefix("backends."))
-    for name in path.split("."):
+    called = name or path.removeprefix("backends.")
+    found = need(called)
+    for part in path.split("."):
         try:
-            found = getattr(found, name)
+            found = getattr(found, part)
         except AttributeError:
-            raise Lacking(f"PyTorch {version()} has no torch.{path}") from None
+            raise Lacking(f"PyTorch {version()} has no torch.backends.{called}") from None
     return found
 
 

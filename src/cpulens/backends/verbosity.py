@@ -103,6 +103,13 @@ def copies() -> list[Copy]:
         return list(_copies)
 
 
+def level(library: str) -> int | None:
+    """The level that holds now: the newest request's, else the environment's; None where that is more than a number."""
+    with _lock:
+        wanted = _wanted(library)
+        return environment_level(library, dict(os.environ), None).level if wanted is None else wanted
+
+
 def notes(libraries: tuple[str, ...] = LIBRARIES) -> list[str]:
     """One sentence for each copy of `libraries` in this process whose level can't be changed, and why."""
     found = [

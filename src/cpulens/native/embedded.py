@@ -49,12 +49,17 @@ class HiddenCopy(NamedTuple):
         )
 
 
-@lru_cache(maxsize=256)
 def holds_verbose(path: str, library: str) -> bool:
     """Whether the file holds the text that a build of `library` able to print verbose lines must hold."""
+    return holds(path, *EVIDENCE[library])
+
+
+@lru_cache(maxsize=256)
+def holds(path: str, *texts: bytes) -> bool:
+    """Whether the file holds one of these texts; an unreadable one holds none. The answer is kept."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(text) >= 0 for text in EVIDENCE[library])
+            return any(content.find(text) >= 0 for text in texts)
     except (OSError, ValueError):
         return False
 

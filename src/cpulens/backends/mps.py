@@ -1,0 +1,20 @@
+"""Apple's Metal Performance Shaders, as PyTorch sees it; the names are in `cpulens.backends.accelerators`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from cpulens.backends import accelerators
+
+accelerators.setup(__name__)
+_this: Any = sys.modules[__name__]
+
+
+def why_not() -> str:
+    """One sentence: why PyTorch can't use it here, or that PyTorch is built with it."""
+    return accelerators.why_not("mps")
+
+
+def __getattr__(name: str) -> Any:
+    return _this.read(name)
