@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
@@ -92,6 +93,8 @@ def _load(log: Log_source, way: _Way) -> Trace:
     if log == "-":
         return _read(source.standard_input(), None, way)
     path = Path(log)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return _read(source.from_pipe(path), None, way)
     if run_file.recognise(source.start_of(path)):
         from cpulens.trace import Trace
 
@@ -110,7 +113,7 @@ def _load(log: Log_source, way: _Way) -> Trace:
 
 def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> Trace:
     backing = None
-    with stream.file:
+    with closing(stream):
         size = stream.size_bytes or 0
         wanted = workers.count(size, way.processes, _WORKERS_BYTES)
         if wait is None and stream.path is not None and wanted > 1 and size:

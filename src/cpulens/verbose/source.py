@@ -29,12 +29,21 @@ _UTF8_BOM: Final = b"\xef\xbb\xbf"
 
 
 class Stream(NamedTuple):
-    """An opened source: its name for messages, a file object of plain bytes, and its size where it can be cut up."""
+    """An opened source: its name for messages, a file object of plain bytes, its path and size where it can be cut up.
+
+    `opened`: what `close` closes; the caller's own files are not in it.
+    """
 
     name: str
     file: IO[bytes]
     path: Path | None
     size_bytes: int | None
+    opened: list[IO[bytes]]
+
+    def close(self) -> None:
+        """Close what was opened for it, the outermost first."""
+        for file in reversed(self.opened):
+            file.close()
 
 
 def start_of(path: Path) -> bytes:
@@ -54,16 +63,33 @@ def opened(path: Path) -> Stream:
     """Open a log, through its compression and encoding, which its first bytes tell."""
     start = start_of(path)
     file: IO[bytes] = path.open("rb")
-    plain = _plain(start, file)
-    if plain is file and start[:2] not in _UTF16:
-        return Stream(str(path), file, path, path.stat().st_size if path.is_file() else None)
-    return Stream(str(path), plain, None, None)
+    opened = [file]
+    try:
+        plain = _plain(start, file, opened)
+    except BaseException:
+        file.close()
+        raise
+    if plain is file:
+        return Stream(str(path), file, path, path.stat().st_size if path.is_file() else None, opened)
+    return Stream(str(path), plain, None, None, opened)
 
 
 def from_file(file: IO[bytes], name: str) -> Stream:
     """Read a file object of bytes, standard input for one, through its compression and encoding."""
     start = _fill(file, _START_BYTES)
-    return Stream(name, _plain(start, cast("IO[bytes]", _Rejoined(start, file))), None, None)
+    opened: list[IO[bytes]] = []
+    return Stream(name, _plain(start, cast("IO[bytes]", _Rejoined(start, file)), opened), None, None, opened)
+
+
+def from_pipe(path: Path) -> Stream:
+    """Read a named pipe or another file that can be read only once."""
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise LogError(f"{path} can't be read: {error.strerror or error}.") from error
+    stream = from_file(file, str(path))
+    stream.opened.insert(0, file)
+    return stream
 
 
 def from_bytes(data: bytes) -> Stream:
@@ -78,7 +104,7 @@ def standard_input() -> Stream:
     return from_file(sys.stdin.buffer, "standard input")
 
 
-def _plain(start: bytes, file: IO[bytes]) -> IO[bytes]:
+def _plain(start: bytes, file: IO[bytes], opened: list[IO[bytes]]) -> IO[bytes]:
     if start.startswith(_GZIP):
         file = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     elif start.startswith(_XZ):
@@ -93,6 +119,7 @@ def _plain(start: bytes, file: IO[bytes]) -> IO[bytes]:
         )
     else:
         return file
+    opened.append(file)
     inner = _fill(file, _START_BYTES)
     rejoined = cast("IO[bytes]", _Rejoined(inner, file))
     return cast("IO[bytes]", _Recoded(rejoined, _UTF16[inner[:2]])) if inner[:2] in _UTF16 else rejoined
