@@ -104,6 +104,11 @@ def main(argv: list[str] | None = None) -> int:
     except CpulensError as error:
         print(f"run_cpu: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader of a plan has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
 
 
 if __name__ == "__main__":

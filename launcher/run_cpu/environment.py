@@ -113,9 +113,9 @@ def kept_notes(variables: Iterable[Variable], instance: Instance, environ: Mappi
     for variable in variables:
         own = environ.get(variable.name, "")
         if variable.value is None and variable.name in THREADS and own != str(instance.threads):
-            notes.append(
-                f"{variable.name}={own} is yours and stays; the plan has {instance.threads} threads an instance"
-            )
+            crowd = ", more than it has CPUs" if own.isdecimal() and int(own) > len(instance.cpus) else ""
+            planned = f"the plan has {instance.threads} threads for instance {instance.number}"
+            notes.append(f"{variable.name}={own} is yours and stays{crowd}; {planned}")
         elif variable.value is None and variable.name == "KMP_AFFINITY" and "reset" not in own and own != "disabled":
             notes.append(
                 f"KMP_AFFINITY={own} is yours and stays; without reset in it, what the program starts later "

@@ -41,7 +41,7 @@ def launch(args: argparse.Namespace) -> int:
         return 0
     for note in job.notes:
         print(f"run_cpu: {note}", file=sys.stderr)
-    from run_cpu.supervise import supervise
+    from run_cpu.supervision import supervise
 
     return supervise(job, conduct)
 

@@ -48,8 +48,21 @@ def set_mempolicy(policy: str, nodes: tuple[int, ...]) -> None:
         raise OSError(error, os.strerror(error))
 
 
+def proc_is_ours() -> bool:
+    """Whether ``/proc`` is there and shows processes by the numbers that we know them by."""
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return False
+
+
 def descendants(ancestor: int) -> list[int]:
-    """Return all living descendants of a process, nearest first; zombies are left out."""
+    """Return all living descendants of a process, nearest first; zombies are left out.
+
+    Nothing is returned where ``/proc`` counts processes by another PID namespace than ours.
+    """
+    if not proc_is_ours():
+        return []
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdecimal():

@@ -15,7 +15,7 @@ from run_cpu import plan_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from run_cpu.job import Conduct, Job
-    from run_cpu.supervisor import Child
+    from run_cpu.supervision.child import Child
 
 
 class Logs:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 
 from run_cpu import linux
 from run_cpu.logs import Logs
-from run_cpu.start import Surroundings
-from run_cpu.supervisor import Supervisor
+from run_cpu.supervision.start import Surroundings
+from run_cpu.supervision.supervisor import Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ _SI_KERNEL = 0x80
 def supervise(job: Job, conduct: Conduct) -> int:
     """Run the job under a supervisor process and return its exit code."""
     logs = Logs(job, conduct) if conduct.log_folder else None
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _open_standard()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
     # A signal that we were started to ignore (nohup) stays ignored, here and in the instances.
     ignored = frozenset(n for n in _FORWARDED | {signal.SIGPIPE} if signal.getsignal(n) == signal.SIG_IGN)
     watched = (_FORWARDED - ignored) | {signal.SIGCHLD}
@@ -59,7 +62,7 @@ def _start_supervisor(job: Job, conduct: Conduct, around: Surroundings, logs: Lo
     read, control = os.pipe()
     pid = os.fork()
     if pid == 0:
-        code = 1
+        code = None
         try:
             os.close(control)
             os.setpgid(0, 0)
@@ -68,7 +71,9 @@ def _start_supervisor(job: Job, conduct: Conduct, around: Surroundings, logs: Lo
             sys.excepthook(*sys.exc_info())
             sys.stderr.flush()
         finally:
-            os._exit(code)
+            if code is None:
+                os.kill(os.getpid(), signal.SIGKILL)  # the launcher then ends what is left
+            os._exit(code or 0)
     os.close(read)
     return pid, control
 
@@ -116,14 +121,24 @@ def _supervisor_was_killed(number: int) -> int:
     )
     while True:
         for pid in linux.descendants(os.getpid()):
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        if not linux.proc_is_ours():
+            return 128 + number
         try:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return 128 + number
+
+
+def _open_standard() -> None:
+    """Make sure that stdin, stdout and stderr are open: pipes of ours must not get their numbers."""
+    while True:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor > 2:
+            os.close(descriptor)
+            return
+        os.set_inheritable(descriptor, True)
 
 
 def _is_terminal(descriptor: int) -> bool:

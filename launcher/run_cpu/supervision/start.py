@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from run_cpu.job import Process
+
+
+#: Signals whose handling is changed by the supervisor, or by Python itself.
+CHANGED_SIGNALS = (
+    *(signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGTTOU, signal.SIGPIPE, signal.SIGXFSZ),
+)
 
 
 class Surroundings(NamedTuple):
@@ -46,6 +54,8 @@ def start(process: Process, bind_cpus: bool, around: Surroundings, descriptors: 
         finally:
             os._exit(126)
     os.close(written)
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, around.group or pid)  # the child does so too; whoever comes first
     return Started(pid, report)
 
 
@@ -63,7 +73,7 @@ def _become(
     linux.die_with_parent(signal.SIGKILL)
     if os.getppid() != supervisor:
         os._exit(126)
-    for name in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+    for name in CHANGED_SIGNALS:
         signal.signal(name, signal.SIG_IGN if name in around.ignored_signals else signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, around.signal_mask)
     # Above 2 first: a descriptor still to be copied must not be overwritten.
