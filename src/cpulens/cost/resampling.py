@@ -10,7 +10,7 @@ from cpulens.cost.attributes import finish
 from cpulens.cost.problem import Problem
 from cpulens.cost.tally import UNKNOWN, Cost, product
 
-_MOST_STEPS = 1 << 20
+_MOST_STEPS = 1 << 18
 
 
 def resampling(problem: Problem) -> Cost:
@@ -19,7 +19,7 @@ def resampling(problem: Problem) -> Cost:
     Only the pixels that an output takes are read.
     """
     sizes, inputs, outputs = problem.sizes, problem.spatial("i"), problem.spatial("o")
-    if not {"mb", "ic"} <= sizes.keys() or not inputs or len(inputs) != len(outputs) or max(outputs) > _MOST_STEPS:
+    if not {"mb", "ic"} <= sizes.keys() or not inputs or len(inputs) != len(outputs):
         return UNKNOWN
     channels = [sizes["mb"], sizes["ic"]]
     linear = problem.algorithm == "linear"
@@ -33,6 +33,9 @@ def resampling(problem: Problem) -> Cost:
 
 
 def _touched(size: int, outputs: int, linear: bool) -> int:
+    """Positions of one axis that an output takes."""
+    if outputs >= size or outputs > _MOST_STEPS:  # all of them; beyond all measure the source counts as read whole
+        return size
     taken: set[int] = set()
     for o in range(outputs):
         doubled = (2 * o + 1) * size  # 2 × outputs × (position + 0.5), in whole numbers

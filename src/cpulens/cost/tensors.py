@@ -100,7 +100,9 @@ def _descriptor(word: str) -> tuple[str, Tensor] | None:
     parts = word.split(":", 6)
     if len(parts) < 6 or parts[1] == "undef":
         return None
-    return parts[0].removeprefix("diff_"), Tensor(parts[1], parts[3], parts[4], parts[5], parts[6] if len(parts) > 6 else "")
+    return parts[0].removeprefix("diff_"), Tensor(
+        parts[1], parts[3], parts[4], parts[5], parts[6] if len(parts) > 6 else ""
+    )
 
 
 _DIMS: Final = re.compile(r"\d{1,18}(?:x\d{1,18})*")

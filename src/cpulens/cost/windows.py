@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 #: Beyond this many steps of a loop a size is no image's, and the count is given up.
-_MOST_STEPS: Final = 1 << 20
+_MOST_STEPS: Final = 1 << 16
 
 
 class Window(NamedTuple):
