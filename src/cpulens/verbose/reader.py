@@ -122,7 +122,7 @@ def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> 
             parts = [_part(stream, wait, way.progress)]
     log = Log(parts)
     try:
-        return _trace(stream.name, log, way.preamble, way.own)
+        return _trace(stream, log, way)
     finally:
         log.close()
         if backing is not None:
@@ -147,19 +147,22 @@ def _part(stream: source.Stream, wait: Callable[[], bool] | None, progress: Prog
     return Part.of(reading)
 
 
-def _trace(name: str, log: Log, preamble: bytes, own: int) -> Trace:
+def _trace(stream: source.Stream, log: Log, way: _Way) -> Trace:
     from cpulens.trace import Trace
 
     tally = log.tally()
-    tally.own += own
+    tally.own += way.own
     texts = Texts()
     roles = [texts.role(entry) for entry in log.entries()]
-    order = _order(log, roles, texts, preamble)
+    order = _order(log, roles, texts, way.preamble)
     if tally.records == 0 or all(role.role == MARK for role in roles):
-        raise LogError(nothing(name, tally, markers=bool(roles)))
+        damage = f" Also, {stream.damage}." if stream.damage else ""
+        raise LogError(nothing(stream.name, tally, markers=bool(roles)) + damage)
     paired = {row: texts.pair(*pair) for row, pair in order.paired.items()}
     events, backing = Events(log, roles, order, paired).table()
-    facts = _facts(log, tally, order, roles)
+    facts = _facts(log, tally, order, roles, texts.beyond)
+    if stream.damage:
+        facts["notes"].append(f"Only the beginning was read: {stream.damage}.")
     return Trace(texts.frame(), events, facts, backing=backing)
 
 
@@ -194,12 +197,12 @@ def _special_rows(log: Log, special: list[bool]) -> Iterator[tuple[int, int]]:
                 yield at, code + code_start
 
 
-def _facts(log: Log, tally: Tally, order: Order, roles: list[Role]) -> dict[str, Any]:
+def _facts(log: Log, tally: Tally, order: Order, roles: list[Role], beyond: int) -> dict[str, Any]:
     notes = list(order.notes)
-    beyond = sum(part.beyond for part in log.parts)
+    beyond += sum(part.beyond for part in log.parts)
     if beyond:
         notes.append(
-            f"{beyond:,} records have texts beyond the limit of {MAX_TEXTS:,} distinct ones: "
+            f"At least {beyond:,} records have texts beyond the limit of {MAX_TEXTS:,} distinct ones: "
             "they are counted and timed by primitive and implementation, without their problem."
         )
     if tally.cut:

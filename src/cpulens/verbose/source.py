@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Final, NamedTuple, cast
+from typing import IO, Any, Final, NamedTuple, cast
 
 from cpulens.errors import BackendUnavailable, LogError
 
@@ -39,6 +39,11 @@ class Stream(NamedTuple):
     path: Path | None
     size_bytes: int | None
     opened: list[IO[bytes]]
+
+    @property
+    def damage(self) -> str | None:
+        """What is wrong with it as far as it was read; None: nothing."""
+        return next((file.damage for file in self.opened if isinstance(file, _Decompressed) and file.damage), None)
 
     def close(self) -> None:
         """Close what was opened for it, the outermost first."""
@@ -106,11 +111,11 @@ def standard_input() -> Stream:
 
 def _plain(start: bytes, file: IO[bytes], opened: list[IO[bytes]]) -> IO[bytes]:
     if start.startswith(_GZIP):
-        file = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
+        file = decompressed(gzip.GzipFile(fileobj=file), opened)
     elif start.startswith(_XZ):
-        file = cast("IO[bytes]", lzma.LZMAFile(file))  # noqa: SIM115
+        file = decompressed(lzma.LZMAFile(file), opened)
     elif start.startswith(_ZSTD):
-        file = _zstd(file)
+        file = decompressed(_zstd(file), opened)
     elif start[:2] in _UTF16:
         return cast("IO[bytes]", _Recoded(file, _UTF16[start[:2]]))
     elif b"\x00" in start:
@@ -119,13 +124,12 @@ def _plain(start: bytes, file: IO[bytes], opened: list[IO[bytes]]) -> IO[bytes]:
         )
     else:
         return file
-    opened.append(file)
     inner = _fill(file, _START_BYTES)
     rejoined = cast("IO[bytes]", _Rejoined(inner, file))
     return cast("IO[bytes]", _Recoded(rejoined, _UTF16[inner[:2]])) if inner[:2] in _UTF16 else rejoined
 
 
-def _zstd(file: IO[bytes]) -> IO[bytes]:
+def _zstd(file: IO[bytes]) -> Any:
     try:
         if sys.version_info >= (3, 14):
             from compression.zstd import ZstdFile
@@ -135,7 +139,7 @@ def _zstd(file: IO[bytes]) -> IO[bytes]:
         raise BackendUnavailable(
             "Reading zstd needs backports.zstd. Install it with: pip install backports.zstd"
         ) from error
-    return cast("IO[bytes]", ZstdFile(file))
+    return ZstdFile(file)
 
 
 def _fill(file: IO[bytes], size: int) -> bytes:
@@ -145,6 +149,42 @@ def _fill(file: IO[bytes], size: int) -> bytes:
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
+
+
+def decompressed(file: Any, opened: list[IO[bytes]]) -> IO[bytes]:
+    """Read a compressed file to where it is whole."""
+    tolerant = cast("IO[bytes]", _Decompressed(file))
+    opened.append(tolerant)
+    return tolerant
+
+
+class _Decompressed(io.RawIOBase):
+    """A compressed file that ends where it is damaged, with `damage` telling so; what stands before is not lost."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.damage: str | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        parts: list[bytes] = []
+        while self.damage is None and size > 0:
+            try:
+                part = self._file.read1(size)
+            except Exception as error:  # each decoder has errors of its own
+                self.damage = f"the compressed data are damaged or cut off ({str(error).rstrip('.')})"
+                break
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class _Rejoined(io.RawIOBase):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from cpulens.errors import LogError
-from cpulens.verbose import load
+from cpulens.trace import Trace
+from cpulens.verbose import load as load_anew
 
 DATA = Path(__file__).parents[2] / "data" / "logs"
 LOGS = sorted(path for path in DATA.iterdir() if ".log" in path.name)
@@ -29,6 +31,12 @@ MARKERS = re.compile(r"(?=onednn_verbose,|dnnl_verbose,|onednn_graph_verbose,|MK
 TORN = {"onednn_v3.2_torn_2proc_2thr_longlines.log.gz": 18}
 
 
+@lru_cache
+def load(path: Path) -> Trace:
+    return load_anew(path)
+
+
+@lru_cache
 def raw_lines(path: Path) -> list[str]:
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     return data.decode().split("\n")[:-1]
