@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cpulens.errors import LogError, UsageError
+from cpulens.trace.iterations import mark
 from cpulens.trace.schema import EVENT_COLUMNS, TEXT_COLUMNS
 from cpulens.trace.tables import schema
 
@@ -30,8 +31,8 @@ class Selection:
 
     `where`: an SQL condition over the columns of the trace, in which == may stand for =, such as
     "primitive == 'matmul' and duration_ms > 0.1"; rows for which it is null are left out. `iterations`: a slice as in
-    Python, "3:", ":-1", "2:10:2", or one number; iterations count from 0, -1 is the last one. Both are checked at once:
-    UsageError says what is wrong with them.
+    Python, "3:", ":-1", "2:10:2", or one number; iterations count from 0, -1 is the last one, and what lies outside of
+    any is left out. Both are checked at once: UsageError says what is wrong with them.
     """
 
     where: str | None = None
@@ -47,7 +48,10 @@ class Selection:
         return self.where is not None or self.iterations is not None
 
     def __str__(self) -> str:
-        parts = [f"where {self.where}" if self.where else "", f"iterations {self.iterations}" if self.iterations else ""]
+        parts = [
+            f"where {self.where}" if self.where else "",
+            f"iterations {self.iterations}" if self.iterations else "",
+        ]
         return ", ".join(part for part in parts if part) or "everything"
 
 
@@ -67,7 +71,8 @@ def condition(text: str) -> pl.Expr:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).splitlines()[0].rstrip(".")[:200] if str(error) else type(error).__name__
         raise UsageError(
-            f"the condition {_short(text)} can't be used: {reason}. Write it like: primitive == 'matmul' and duration_ms > 0.1"
+            f"the condition {_short(text)} can't be used: {reason}. "
+            "Write it like: primitive == 'matmul' and duration_ms > 0.1"
         ) from error
     return expression.fill_null(False)
 
@@ -80,7 +85,8 @@ def _unknown_column(text: str, message: str) -> str:
     found = re.search(r'unable to find column "(.*?)"', message)
     name = found[1] if found else "one of its names"
     hint = f"; text stands in single quotes: '{name}'" if f'"{name}"' in text else ""
-    return f"the condition {_short(text)} names {name!r}, which is not a column of the trace{hint}; it has {', '.join(_COLUMNS)}"
+    columns = ", ".join(_COLUMNS)
+    return f"the condition {_short(text)} names {name!r}, which is not a column of the trace{hint}; it has {columns}"
 
 
 def iteration_slice(text: str) -> slice:
@@ -105,20 +111,30 @@ def share(text: str, option: str) -> float:
     return value
 
 
+def with_iterations(trace: Trace) -> Trace:
+    """The trace itself where its iterations are marked, else with those that the period of its kernels shows.
+
+    Raises UsageError where there is neither.
+    """
+    import polars as pl
+
+    marked = mark(trace, "auto")
+    if not marked.events.select(pl.col("iteration").is_not_null().any()).collect(engine="streaming").item():
+        raise UsageError(
+            "the run has no marks of iterations, and its kernels no repeating period that would show them: "
+            "mark them with cpulens.iteration(), or choose records by seq or start_ns in a condition"
+        )
+    return marked
+
+
 def predicate(trace: Trace, selection: Selection) -> pl.Expr:
-    """The selection as an expression over `trace.frame`, never null. Raises UsageError where no iteration is marked."""
+    """The selection as an expression over `trace.frame`, never null; its iterations must be marked."""
     import polars as pl
 
     parts = [condition(selection.where)] if selection.where is not None else []
     if selection.iterations is not None:
-        chosen = iteration_slice(selection.iterations)
         last = trace.events.select(pl.col("iteration").max()).collect(engine="streaming").item()
-        if last is None:
-            raise UsageError(
-                f"iterations {selection.iterations!r} can't be chosen: the run has no marks of iterations. "
-                "Record it with cpulens.iteration(), or choose by seq or start_ns in a condition"
-            )
-        numbers = range(last + 1)[chosen]
+        numbers = range(-1 if last is None else last + 1)[iteration_slice(selection.iterations)]
         step = (pl.col("iteration") - numbers.start) % numbers.step == 0
         within = pl.col("iteration").is_between(numbers.start, numbers.stop, closed="left")
         parts.append((within & step).fill_null(False))
@@ -128,16 +144,16 @@ def predicate(trace: Trace, selection: Selection) -> pl.Expr:
 def select(trace: Trace, selection: Selection) -> Trace:
     """Keep the chosen records: a trace with the same texts and facts, and a note of what was chosen.
 
-    Raises UsageError where the iterations can't be chosen, LogError when no record is left.
+    Raises UsageError where the iterations can't be known, LogError when no record is left.
     """
     if not selection:
         return trace
     import polars as pl
 
+    if selection.iterations is not None:
+        trace = with_iterations(trace)
     events = trace.frame.filter(predicate(trace, selection)).select(list(EVENT_COLUMNS))
-    kept, there = pl.collect_all(
-        [events.select(pl.len()), trace.events.select(pl.len())], engine="streaming"
-    )
+    kept, there = pl.collect_all([events.select(pl.len()), trace.events.select(pl.len())], engine="streaming")
     if not kept.item():
         raise nothing_left(selection)
     chosen = trace.with_events(events)
@@ -149,7 +165,8 @@ def select(trace: Trace, selection: Selection) -> Trace:
 def nothing_left(selection: Selection, what: str = "the run") -> LogError:
     """The error for a selection that no record satisfies."""
     return LogError(
-        f"no record of {what} is chosen by {selection}. See what there is: cpulens top RUN --by event,primitive,iteration"
+        f"no record of {what} is chosen by {selection}. "
+        "See what there is: cpulens top RUN --by event,primitive,iteration"
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from cpulens.analyze.selection import covering
 from cpulens.errors import UsageError
 from cpulens.trace.schema import EVENT_COLUMNS, TEXT_COLUMNS
 
@@ -103,6 +104,14 @@ def summarize(trace: Trace, by: str | tuple[str, ...] | list[str] = DEFAULT_BY) 
         phases=Phases(**{name: value for name, value in total.items() if name != "timed"}),
         facts=trace.facts,
     )
+
+
+def largest(summary: Summary, wanted: float) -> Summary:
+    """Keep the first rows, as many as make up the part `wanted` of the time together (0.9: 90 %), and note it."""
+    kept = covering((row.share for row in summary.rows), wanted)
+    note = f"only the largest rows that make up {100 * wanted:g} % of the time: {kept:,} of {len(summary.rows):,}"
+    facts = {**summary.facts, "notes": [*summary.facts.get("notes", []), note]}
+    return replace(summary, rows=summary.rows[:kept], facts=facts)
 
 
 def _by_key(frame: pl.LazyFrame, keys: tuple[str, ...]) -> pl.LazyFrame:

@@ -7,7 +7,9 @@ import json
 import sys
 from typing import Final
 
-from cpulens.analyze.summary import DEFAULT_BY, columns, summarize
+from cpulens.analyze.selection import select
+from cpulens.analyze.summary import DEFAULT_BY, columns, largest, summarize
+from cpulens.cli.selecting import add_selection, cumulative, selection
 from cpulens.report.json_text import summary_object
 from cpulens.verbose import load
 
@@ -27,13 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=int, metavar="N", default=_ROWS, help="rows to print at most; 0: all (default: %(default)s)"
     )
+    add_selection(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object, with every row")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the summary; 0 when there is one."""
-    keys = columns(args.by)
-    summary = summarize(load(*args.logs), by=keys)
+    keys, chosen, wanted = columns(args.by), selection(args), cumulative(args)
+    summary = summarize(select(load(*args.logs), chosen), by=keys)
+    if wanted is not None:
+        summary = largest(summary, wanted)
     if args.json:
         json.dump(summary_object(summary), sys.stdout, ensure_ascii=False)
         print()

@@ -18,16 +18,11 @@ _COMMON: Final = 0.5
 
 
 def basis_of(sides: tuple[Calls, Calls], matches: list[Match], per: str | None) -> Basis:
-    """Choose the basis, or take the one asked for. Raises UsageError where it can't be had."""
+    """Choose the basis, or take the one asked for. Raises UsageError for one that there is not."""
     base, new = sides
     marked = base.marked and new.marked
     if per not in (*PER, None):
         raise UsageError(f"per {per!r} is none of {', '.join(PER)}")
-    if per == "iteration" and not marked:
-        silent = " and ".join(name for name, side in zip(("base", "new"), sides, strict=True) if not side.marked)
-        raise UsageError(
-            f"per iteration can't be had: {silent} has no marks of iterations. Record with cpulens.iteration(), or take --per calls"
-        )
     if per == "iteration" or (per is None and marked):
         return _per_iteration(base, new)
     if per == "run":

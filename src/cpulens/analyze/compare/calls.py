@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,10 @@ def read(traces: Sequence[Trace], selection: Selection, by: tuple[str, ...], sid
         kernel=np.concatenate([number[run.kernel] for number, run in zip(numbers, runs, strict=True)]),
         duration_ms=np.concatenate([run.duration_ms for run in runs]),
         unit=np.concatenate(
-            [np.where(run.unit == _NONE, _NONE, run.unit + np.int32(start)) for start, run in zip(before, runs)]
+            [
+                np.where(run.unit == _NONE, np.int32(_NONE), run.unit + np.int32(start))
+                for start, run in zip(before[:-1], runs, strict=True)
+            ]
         ),
         run=np.repeat(np.arange(len(runs), dtype=np.int32), [len(run.kernel) for run in runs]),
         cold=np.concatenate([run.cold for run in runs]),
@@ -178,9 +181,7 @@ def _units(calls: pl.DataFrame) -> tuple[NDArray[np.int32], int]:
 def _variants(kinds: pl.DataFrame, texts: pl.DataFrame, by: tuple[str, ...]) -> list[Variant]:
     columns = dict.fromkeys(["text", *COLUMNS, *(name for name in by if name in texts.columns)])
     joined = kinds.join(texts.select(*columns), on="text", how="left", maintain_order="left")
-    return [
-        variant(row, row["inner"], tuple(row[name] for name in by)) for row in joined.iter_rows(named=True)
-    ]
+    return [variant(row, row["inner"], tuple(row[name] for name in by)) for row in joined.iter_rows(named=True)]
 
 
 def _sums(rows: pl.LazyFrame) -> pl.LazyFrame:

@@ -21,7 +21,10 @@ class _Part(NamedTuple):
 
 
 def causes(kernels: Iterable[Kernel]) -> tuple[Cause, ...]:
-    """Put alike parts together, by descending size; what is not known to have changed last. Their sum is the sum of `delta_ms`."""
+    """Put alike parts together, by descending size; what is not known to have changed goes last.
+
+    Their sum is that of the kernels' `delta_ms`.
+    """
     groups: dict[tuple[str, str, str], list[_Part]] = {}
     for kernel in kernels:
         if not kernel.inner:
@@ -42,8 +45,7 @@ def _parts(kernel: Kernel) -> Iterator[_Part]:
     if kernel.count_ms:
         yield _Part("calls", subject, "", kernel.count_ms, kernel)
     if kernel.changes:
-        detail = ", ".join(f"{change.what} {change.base or '–'} → {change.new or '–'}" for change in kernel.changes)
-        yield _Part("changed", subject, detail, kernel.time_ms, kernel)
+        yield _Part("changed", subject, _detail(kernel), kernel.time_ms, kernel)
     elif kernel.effect.significant:
         yield _Part("slower" if kernel.effect.slower else "faster", subject, "", kernel.time_ms, kernel)
     else:
@@ -51,11 +53,17 @@ def _parts(kernel: Kernel) -> Iterator[_Part]:
         yield _Part(kind, "", "", kernel.time_ms, kernel)
 
 
+def _detail(kernel: Kernel) -> str:
+    """The first change with its values, the others by name: layouts follow from implementations, and vary by shape."""
+    first, *others = kernel.changes
+    return ", ".join([f"{first.what} {first.base or '–'} → {first.new or '–'}", *(change.what for change in others)])
+
+
 def _text(kind: str, subject: str, detail: str, parts: list[_Part]) -> str:
     kernels = f"{len(parts):,} kernel{'' if len(parts) == 1 else 's'}"
     before = math.fsum(part.kernel.base.calls for part in parts if part.kernel.base)
     after = math.fsum(part.kernel.new.calls for part in parts if part.kernel.new)
-    moved = f"{_number(before)} → {_number(after)} calls"
+    moved = f"{_number(before)} → {_calls(after)}"
     if kind in UNDECIDED:
         return f"{kind}{' to judge' if kind == TOO_FEW else ''}: {kernels}"
     words = {
@@ -64,15 +72,20 @@ def _text(kind: str, subject: str, detail: str, parts: list[_Part]) -> str:
         "faster": f"faster, {kernels}",
         "calls": f"{_more(after - before)} of the same, {moved}",
         "other work": f"other problems or layouts, {moved}",
-        "added": f"only in new, {_number(after)} calls",
-        "removed": f"only in base, {_number(before)} calls",
+        "added": f"only in new, {_calls(after)}",
+        "removed": f"only in base, {_calls(before)}",
     }
     return f"{subject}: {words[kind]}"
 
 
 def _more(calls: float) -> str:
-    number = _number(abs(calls))
-    return f"{number} {'more' if calls >= 0 else 'fewer'} call{'' if number == '1' else 's'}"
+    words = "more" if calls >= 0 else "fewer"
+    return _calls(abs(calls)).replace(" ", f" {words} ")
+
+
+def _calls(calls: float) -> str:
+    number = _number(calls)
+    return f"{number} call{'' if number == '1' else 's'}"
 
 
 def _number(calls: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cpulens.analyze.compare import calls as reading
 from cpulens.analyze.compare.basis import basis_of
@@ -19,7 +20,7 @@ from cpulens.analyze.compare.matching import Match, match
 from cpulens.analyze.compare.measures import RUNS_AS_SAMPLES, Side
 from cpulens.analyze.compare.result import Basis, Comparison, Effect, Kernel, Pair, Times
 from cpulens.analyze.compare.settings import differences
-from cpulens.analyze.selection import Selection
+from cpulens.analyze.selection import Selection, with_iterations
 from cpulens.analyze.summary import columns
 from cpulens.errors import UsageError
 
@@ -46,13 +47,15 @@ def compare(
 
     `by`: match kernels by these columns of the trace instead of by problem. `where`, `iterations`: compare only these
     records (see `Selection`). `per`: "iteration", "calls" or "run", what totals are divided by; default: iteration
-    where every run has marks of them, else calls. `alpha`: the chance of calling any difference significant where there
+    where every run has marks of them, else calls; for iterations that are asked for and not marked, the period of the
+    kernels is taken. `alpha`: the chance of calling any difference significant where there
     is none, for all kernels and the total together; it needs at least 8 calls a side at 0.01. `min_effect`: differences
     below this part are never called significant. `seed`: for the choice of samples where a kernel has over 2,000 calls.
 
     Raises UsageError for columns, conditions or slices that are none, LogError for a side without timed executions.
     """
-    runs = _runs(base), _runs(new)
+    by_iteration = iterations is not None or per == "iteration"
+    runs = _runs(base, by_iteration), _runs(new, by_iteration)
     keys = columns(by if isinstance(by, str) else list(by)) if by else ()
     reading.check_columns(keys)
     selection = Selection(where, iterations)
@@ -88,13 +91,13 @@ def compare(
     )
 
 
-def _runs(side: Trace | Sequence[Trace]) -> list[Trace]:
+def _runs(side: Trace | Sequence[Trace], by_iteration: bool) -> list[Trace]:
     from cpulens.trace import Trace
 
     runs = [side] if isinstance(side, Trace) else list(side)
     if not runs:
         raise UsageError("a side of the comparison has no run; give at least one")
-    return runs
+    return [with_iterations(run) for run in runs] if by_iteration else runs
 
 
 def _prepared(sides: tuple[Calls, Calls], name: str) -> Pair:
@@ -127,7 +130,9 @@ class _Compared:
             pair, effect = self._match(at, one)
             both.append(pair)
             effects.append(effect)
-        inner = [(self._variants[0][one.base[0]] if one.base else self._variants[1][one.new[0]]).inner for one in matches]
+        inner = [
+            (self._variants[0][one.base[0]] if one.base else self._variants[1][one.new[0]]).inner for one in matches
+        ]
         counted = ~np.array(inner)
         effects.append(of_total(self._base, self._new, counted, self._units, basis.per == "iteration", alpha))
         *of_kernels, self.total = judged(effects, alpha, min_effect)
@@ -138,7 +143,9 @@ class _Compared:
             for at, one in enumerate(matches)
             if both[at] != (None, None)
         ]
-        self.total_ms = Pair(*(math.fsum(time for time, counts in zip(side, counted, strict=True) if counts) for side in totals))
+        self.total_ms = Pair(
+            *(math.fsum(time for time, counts in zip(side, counted, strict=True) if counts) for side in totals)
+        )
         self.first_ms = Pair(*(side.first_excess(counted) for side in (self._base, self._new)))
 
     def _match(self, at: int, one: Match) -> tuple[tuple[Times | None, Times | None], tuple[Effect, bool]]:
@@ -153,7 +160,7 @@ class _Compared:
         return (base, new), of_kernel(self._base, self._new, at, warm, self._alpha)
 
 
-def _places(matches: list[Match], side: int, variants: int) -> np.ndarray:  # type: ignore[type-arg]
+def _places(matches: list[Match], side: int, variants: int) -> NDArray[np.int32]:
     """Match of each variant of a side."""
     places = np.zeros(variants, np.int32)
     for number, one in enumerate(matches):
@@ -167,6 +174,11 @@ def _notes(sides: tuple[Calls, Calls], kernels: Sequence[Kernel]) -> list[str]:
         for name, side in zip(("base", "new"), sides, strict=True)
         if side.untimed
     ]
+    once = [one for one in kernels if any(side is not None and side.records == 1 for side in (one.base, one.new))]
+    if once:
+        notes.append(
+            f"{len(once):,} of the kernels ran once on a side: that is a first call, and stands in the total as it is"
+        )
     if any(one.inner for one in kernels):
         notes.append("kernels inside of graph partitions are compared, but count in their partition's time only")
     if max(side.runs for side in sides) == 1:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cpulens.verbose.tensors import parse
 
-if TYPE_CHECKING:
-    import polars as pl
-
 #: Tensors that follow from the others or carry little: left out of a layout.
 _MINOR: Final = ("bia", "bias", "ws", "scratchpad", "stats")
+#: Older versions print one tensor where source and destination are alike.
+_BOTH: Final = {"data": ("src", "dst"), "diff": ("diff_src", "diff_dst")}
 #: Attributes that say who owns a buffer, not what is computed.
 _NO_WORK: Final = ("attr-scratchpad:",)
 
@@ -24,7 +23,7 @@ COLUMNS: Final = (
 class Variant(NamedTuple):
     """A kernel as one side ran it, in the newest spelling. Absent parts are empty; `inner`: its time lies in another's.
 
-    `grouping` holds the values of the columns that the caller matches by, if any; `threads` those that oneMKL says.
+    `grouping` holds the values of the columns that the caller matches by, if any.
     """
 
     library: str
@@ -75,9 +74,7 @@ def variant(row: dict[str, Any], inner: bool, grouping: tuple[Any, ...] = ()) ->
         primitive=row["primitive"] or "",
         prop_kind=_propagation(row["prop_kind"]),
         problem=row["problem"] or "",
-        types=" ".join(
-            f"{name}:{row[column]}" for name, column in _TYPES if row[column]
-        ),
+        types=" ".join(f"{name}:{row[column]}" for name, column in _TYPES if row[column]),
         attributes=_attributes(row["attributes"]),
         auxiliary=row["auxiliary"] or "",
         layout=layout(row["tensors"] or ""),
@@ -100,13 +97,9 @@ def _attributes(text: str | None) -> str:
 
 def layout(tensors: str) -> str:
     """The layouts of the tensors that count, as "src:abcd wei:Acdb16a dst:aBcd16b"."""
-    words = []
+    words: list[str] = []
     for tensor in parse(tensors):
         if tensor.kind != "undef" and not tensor.name.startswith(_MINOR):
-            words.append(f"{tensor.name}:{tensor.tag or tensor.kind}")
+            names = _BOTH.get(tensor.name, (tensor.name,))
+            words += [f"{name}:{tensor.tag or tensor.kind}" for name in names]
     return " ".join(words)
-
-
-def texts_columns(texts: pl.DataFrame) -> pl.DataFrame:
-    """The columns of `texts` that the identity is made of, beside its key."""
-    return texts.select("text", *COLUMNS)

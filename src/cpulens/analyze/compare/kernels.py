@@ -16,16 +16,26 @@ from cpulens.analyze.selection import covering
 
 #: The kernels that make up so much of a side's time are those that matter.
 MATTERING: Final = 0.99
+#: Field of a variant → what a change of it is called.
 _CHANGES: Final = {
     "implementation": "implementation",
-    "layout": "layout",
     "types": "types",
+    "layout": "layout",
     "attributes": "attributes",
     "auxiliary": "algorithm",
-    "propagation": "prop_kind",
+    "prop_kind": "propagation",
 }
-_FIELDS: Final = {"propagation": "prop_kind"}
-_SHOWN: Final = ("library", "component", "engine", "primitive", "prop_kind", "problem", "types", "attributes", "auxiliary")
+_SHOWN: Final = (
+    "library",
+    "component",
+    "engine",
+    "primitive",
+    "prop_kind",
+    "problem",
+    "types",
+    "attributes",
+    "auxiliary",
+)
 
 
 def times(
@@ -69,7 +79,7 @@ def kernel(
         inner=(before or after)[0].inner,
         base=base,
         new=new,
-        changes=_changes(before, after) if kind == "matched" else (),
+        changes=_other(before, after) if kind == "other work" else _changes(before, after) if kind == "matched" else (),
         effect=effect,
         delta_ms=count_ms + time_ms,
         count_ms=count_ms,
@@ -102,17 +112,24 @@ def _label(before: Sequence[Variant], after: Sequence[Variant], by: tuple[str, .
     if by:
         return " ".join("–" if value is None else str(value) for value in variant.grouping)
     if kind == "other work":
-        one, other = len({v.problem for v in before}), len({v.problem for v in after})
-        return f"{variant.primitive} ({one} → {other} problems)"
-    parts = (variant.primitive, variant.problem or variant.auxiliary, variant.types.replace("src:", "").split(" ")[0])
+        return f"{variant.primitive} ({len(_named(before))} → {len(_named(after))} kernels)"
+    return _name(variant)
+
+
+def _name(variant: Variant) -> str:
+    first_type = variant.types.partition(" ")[0].partition(":")[2]
     layout = " → ".join(word.partition(":")[2] for word in variant.own_layout.split())
-    return " ".join(part for part in (*parts, layout) if part)
+    parts = (variant.primitive, variant.problem or variant.auxiliary, first_type, layout)
+    return " ".join(part for part in parts if part)
+
+
+def _named(variants: Sequence[Variant]) -> list[str]:
+    return list(dict.fromkeys(map(_name, variants)))
 
 
 def _changes(before: Sequence[Variant], after: Sequence[Variant]) -> tuple[Change, ...]:
     changes = []
-    for name, what in _CHANGES.items():
-        field = _FIELDS.get(name, name)
+    for field, what in _CHANGES.items():
         one = {getattr(variant, field) for variant in before}
         other = {getattr(variant, field) for variant in after}
         if one == other:
@@ -120,8 +137,15 @@ def _changes(before: Sequence[Variant], after: Sequence[Variant]) -> tuple[Chang
         if len(one) == len(other) == 1:
             changes.append(Change(what, *_apart(one.pop(), other.pop())))
         else:
-            changes.append(Change(what, *(" + ".join(sorted(value or "none" for value in side)) for side in (one, other))))
+            changes.append(
+                Change(what, *(" + ".join(sorted(value or "none" for value in side)) for side in (one, other)))
+            )
     return tuple(changes)
+
+
+def _other(before: Sequence[Variant], after: Sequence[Variant]) -> tuple[Change, ...]:
+    """What stands for what, where only the primitive is the same."""
+    return (Change("kernels", "; ".join(_named(before)), "; ".join(_named(after))),)
 
 
 def _apart(one: str, other: str) -> tuple[str, str]:
@@ -134,7 +158,7 @@ def _apart(one: str, other: str) -> tuple[str, str]:
 
 
 def mattering(totals: Sequence[Sequence[float]]) -> set[int]:
-    """Places of the kernels that make up 99 % of the time of either side. `totals`: time of each kernel, side by side."""
+    """Places of the kernels that make up 99 % of the time of either side, whose times are `totals`."""
     found: set[int] = set()
     for side in totals:
         whole = sum(side)

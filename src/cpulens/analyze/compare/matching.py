@@ -10,7 +10,7 @@ from cpulens.analyze.compare.identity import GROUPING, STAGES, Variant
 
 
 class Match(NamedTuple):
-    """Variants that are compared with each other, by their place in each side's list; an empty side: added or removed."""
+    """Variants that are compared with each other, by place in each side's list; an empty side: added, removed."""
 
     stage: str
     base: tuple[int, ...]
@@ -18,7 +18,7 @@ class Match(NamedTuple):
 
 
 def match(base: Sequence[Variant], new: Sequence[Variant]) -> list[Match]:
-    """Match every variant of both sides, each once. Variants that a side has in several ways of one identity are one kernel."""
+    """Match every variant of both sides, each once. Several variants of one identity on a side are one kernel."""
     grouped = any(variant.grouping for variant in (*base[:1], *new[:1]))
     matches: list[Match] = []
     left, right = list(range(len(base))), list(range(len(new)))

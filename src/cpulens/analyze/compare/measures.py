@@ -20,13 +20,18 @@ _KNOWN_SPREAD: Final = 0.9
 
 
 class Sums(NamedTuple):
-    """Per match: records, cold ones, mean of the others in ms, sum of squares around it, time of the cold ones in ms."""
+    """Per match: records, cold ones, mean of the others in ms, squares around it, time of the cold ones in ms."""
 
     records: Values
     cold: Values
     mean: Values
     squares: Values
     cold_ms: Values
+
+
+def _summed(places: NDArray[np.int32], values: Values, size: int) -> Values:
+    sums: Values = np.bincount(places, values, minlength=size).astype(np.float64, copy=False)
+    return sums
 
 
 class Side:
@@ -45,11 +50,11 @@ class Side:
         match, cold, time, size = self.match, self.calls.cold, self.calls.duration_ms, self.matches
         records = np.bincount(match, minlength=size).astype(np.float64)
         colds = np.bincount(match[cold], minlength=size).astype(np.float64)
-        cold_ms = np.bincount(match[cold], time[cold], minlength=size)
+        cold_ms = _summed(match[cold], time[cold], size)
         warm = np.where(cold, 0.0, time)
-        mean = np.bincount(match, warm, minlength=size) / np.maximum(records - colds, 1)
+        mean = _summed(match, warm, size) / np.maximum(records - colds, 1)
         deviation = np.where(cold, 0.0, time - mean[match])
-        return Sums(records, colds, mean, np.bincount(match, deviation**2, minlength=size), cold_ms)
+        return Sums(records, colds, mean, _summed(match, deviation**2, size), cold_ms)
 
     def warm(self, match: int) -> Values:
         """Times of all calls of a match that are not cold."""
@@ -82,7 +87,7 @@ class Side:
 
     def run_totals(self, counted: NDArray[np.bool_]) -> Values:
         """The steady time of each run."""
-        return np.bincount(self.calls.run, self.steady(counted), minlength=self.calls.runs)
+        return _summed(self.calls.run, self.steady(counted), self.calls.runs)
 
     def first_excess(self, counted: NDArray[np.bool_]) -> float:
         """What the cold calls of one run took beyond their kernels' means, in milliseconds."""
@@ -90,11 +95,11 @@ class Side:
         return float(beyond[counted].sum()) / self.calls.runs
 
     def total(self, counted: NDArray[np.bool_], units: float, per_iteration: bool) -> Mean:
-        """Steady milliseconds per unit, with how sure they are: by runs, by iterations, or by calls, as far as there are enough."""
+        """Steady milliseconds per unit, and how sure they are: by runs, iterations or calls, as there are enough."""
         if self.by_run:
             return summed([(self.calls.runs / units, mean_of(self.run_totals(counted)))])
         if per_iteration and self.calls.units >= UNITS_AS_SAMPLES:
-            return mean_of(np.bincount(self.calls.unit, self.steady(counted), minlength=self.calls.units))
+            return mean_of(_summed(self.calls.unit, self.steady(counted), self.calls.units))
         return self._total_of_calls(counted, units)
 
     def _total_of_calls(self, counted: NDArray[np.bool_], units: float) -> Mean:

@@ -42,7 +42,7 @@ def _codes(column: pl.Series) -> NDArray[np.int64]:
     lowest = values.min()
     if lowest is None:
         return np.zeros(len(column), np.int64)
-    codes: NDArray[np.int64] = (values - lowest + 1).fill_null(0).to_numpy()  # type: ignore[operator]
+    codes: NDArray[np.int64] = (values - lowest + 1).fill_null(0).to_numpy()
     return codes
 
 

@@ -58,7 +58,11 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is another way on the two sides: "implementation", "layout", "types", "attributes", "propagation"."""
+    """What is not the same on the two sides.
+
+    `what`: "implementation", "types", "layout", "attributes", "algorithm" or "propagation"; of lists only what differs
+    is told. "kernels": which ones a kernel of the kind "other work" stands for.
+    """
 
     what: str
     base: str
@@ -72,7 +76,7 @@ class Kernel:
     `kind`: "matched"; "other work" (same primitive, but other problems: the ratio is that of the totals, and is never
     significant); "added"; "removed". `inner`: its time lies inside another's (a graph partition) and doesn't count in
     the total. `matters`: it belongs to the kernels that make up 99 % of the time of a side. `count_ms` is the part of
-    `delta_ms` that comes from more or fewer calls (at base's time a call), `time_ms` the part from the time a call takes.
+    `delta_ms` that comes from more or fewer calls (at base's time a call), `time_ms` that from the time a call takes.
     """
 
     kind: str
@@ -173,7 +177,9 @@ class Comparison:
         """
         found = [Regression(None, self.total)] if _over(self.total, limit) else []
         found += [
-            Regression(kernel, kernel.effect) for kernel in self.kernels if kernel.matters and _over(kernel.effect, limit)
+            Regression(kernel, kernel.effect)
+            for kernel in self.kernels
+            if kernel.matters and _over(kernel.effect, limit)
         ]
         return tuple(found)
 

@@ -86,7 +86,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def grain(*samples: Values) -> float:
-    """The step of the clock as the values show it: the smallest distance between two that differ, where any are equal; else 0."""
+    """The step of the clock as the values show it: the least distance of two that differ, if some are equal; else 0."""
     pooled = np.concatenate(samples)
     distinct = np.unique(pooled)
     if len(distinct) == len(pooled) or len(distinct) < 2:
@@ -112,12 +112,10 @@ def spread(values: Values, step: float) -> Values:
 
 @lru_cache(maxsize=4096)
 def _median_rank(count: int, alpha: float) -> int:
-    """The largest rank (from 1) whose order statistic bounds the median from below with alpha/2 to spare; 0: none does."""
+    """The largest rank (from 1) whose value lies above the median with a chance of at most alpha/2; 0: none."""
     logs, chance, rank = count * math.log(0.5), 0.0, 0
     for below in range(count // 2 + 1):
-        chance += math.exp(
-            math.lgamma(count + 1) - math.lgamma(below + 1) - math.lgamma(count - below + 1) + logs
-        )
+        chance += math.exp(math.lgamma(count + 1) - math.lgamma(below + 1) - math.lgamma(count - below + 1) + logs)
         if chance > alpha / 2:
             break
         rank = below + 1
@@ -125,7 +123,7 @@ def _median_rank(count: int, alpha: float) -> int:
 
 
 def median_interval(ordered: Values, alpha: float) -> Interval | None:
-    """Interval of the median at level 1 - alpha by order statistics; None below the number of values that allows one (8 at 0.01)."""
+    """Interval of the median at level 1 - alpha by order statistics; None for too few values (below 8 at 0.01)."""
     rank = _median_rank(len(ordered), alpha)
     if rank == 0:
         return None
@@ -133,7 +131,7 @@ def median_interval(ordered: Values, alpha: float) -> Interval | None:
 
 
 def ratio_interval(base: float, around_base: Interval, new: float, around_new: Interval) -> Interval:
-    """Interval of new / base from the intervals of both (MOVER on logarithms). Bounds that need a division by 0 are 0 or infinite."""
+    """Interval of new / base from the intervals of both (MOVER on logarithms); a bound of 0 gives 0 or infinity."""
     if base <= 0 or new <= 0:
         return Interval(0.0, math.inf)
     middle = math.log(new / base)
@@ -172,7 +170,7 @@ def summed(parts: Sequence[tuple[float, Mean]]) -> Mean:
 
 
 def welch(base: Mean, new: Mean, alpha: float) -> tuple[float, Interval] | None:
-    """p-value and interval (level 1 - alpha) of the ratio new / base of two means, on logarithms; None where it can't be known."""
+    """p-value and interval (level 1 - alpha) of the ratio new / base of two means, on logarithms; None: not known."""
     if base.value <= 0 or new.value <= 0 or base.freedom <= 0 or new.freedom <= 0:
         return None
     parts = [(1 / base.value, base), (1 / new.value, new)]
