@@ -24,6 +24,8 @@ class Row:
     `median_ms` and `p95_ms` (linear interpolation) leave out the first call of the key unless it is the only one:
     it pays for threads, code generation and cold caches, and stands apart as `first_ms`. `share` is the part of
     `Summary.counted_ms`, from 0 to 1; time that another record contains counts there once.
+    `gflops_per_s` and `gbytes_per_s` are what was achieved (10⁹ a second, see `cpulens.cost`) over the timed calls
+    whose operations or bytes are known; null where none are.
     """
 
     key: tuple[Any, ...]
@@ -34,6 +36,8 @@ class Row:
     median_ms: float | None
     p95_ms: float | None
     first_ms: float | None
+    gflops_per_s: float | None = None
+    gbytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def summarize(trace: Trace, by: str | tuple[str, ...] | list[str] = DEFAULT_BY) 
     import polars as pl
 
     keys = columns(by)
-    needed = {*keys, "event", "primitive", "cache", "duration_ms", "inner"}
+    needed = {*keys, "event", "primitive", "cache", "duration_ms", "inner", "flops", "bytes"}
     frame = trace.frame.select([name for name in (*TEXT_COLUMNS, *EVENT_COLUMNS) if name in needed])
     # A kernel of another library inside an exec is contained in it, like a primitive inside a graph partition.
     counted = ~(pl.col("inner") | (pl.col("event") == "external"))
@@ -130,9 +134,21 @@ def _by_key(frame: pl.LazyFrame, keys: tuple[str, ...]) -> pl.LazyFrame:
             median_ms=pl.coalesce(warm.quantile(0.5, "linear"), timed.first()),
             p95_ms=pl.coalesce(warm.quantile(0.95, "linear"), timed.first()),
             first_ms=timed.first(),
+            gflops_per_s=_per_second("flops"),
+            gbytes_per_s=_per_second("bytes"),
         )
         .sort("total_ms", descending=True, nulls_last=True, maintain_order=True)
     )
+
+
+def _per_second(amount: str) -> pl.Expr:
+    """10⁹ of a cost for each second of the calls whose cost is known; null without any such time."""
+    import polars as pl
+
+    time = pl.col("duration_ms")
+    known = pl.col(amount).is_not_null() & time.is_not_null()
+    spent_ms = time.filter(known).sum()
+    return pl.when(spent_ms > 0).then(pl.col(amount).filter(known).sum() / (spent_ms * 1e6))
 
 
 def _phases(frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -172,6 +188,8 @@ def _rows(grouped: pl.DataFrame, keys: tuple[str, ...], counted_ms: float) -> li
                 median_ms=record["median_ms"],
                 p95_ms=record["p95_ms"],
                 first_ms=record["first_ms"],
+                gflops_per_s=record["gflops_per_s"],
+                gbytes_per_s=record["gbytes_per_s"],
             )
         )
     return rows

@@ -21,6 +21,8 @@ def summary_object(summary: Summary) -> dict[str, Any]:
             "median_ms": row.median_ms,
             "p95_ms": row.p95_ms,
             "first_ms": row.first_ms,
+            "gflops_per_s": row.gflops_per_s,
+            "gbytes_per_s": row.gbytes_per_s,
         }
         for row in summary.rows
     ]

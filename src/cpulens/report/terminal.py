@@ -11,16 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cpulens.report.text import cell, count, milliseconds, percent, visible
+from cpulens.report.text import cell, count, milliseconds, percent, rate, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cpulens.analyze.summary import Row, Summary
 
 #: oneDNN's clock gives a time of day in milliseconds as a double: steps of 2⁻¹² ms, 5 % of this.
 GRAIN_LIMIT_MS: Final = 0.005
 _NUMBERS: Final = ("total ms", "%", "cum%", "calls", "median", "p95", "first")
+#: Shown where a row knows it and the width allows.
+_RATES: Final = {"GFLOP/s": "gflops_per_s", "GB/s": "gbytes_per_s"}
 
 
 def print_summary(console: Console, summary: Summary, limit: int | None = None) -> None:
@@ -41,7 +43,9 @@ def print_summary(console: Console, summary: Summary, limit: int | None = None) 
 def summary_text(summary: Summary, limit: int | None = None, width: int = 100) -> str:
     """The same as plain text, `width` columns wide, without colours."""
     target = io.StringIO()
-    print_summary(Console(file=target, width=width, color_system=None, highlight=False, force_jupyter=False), summary, limit)
+    print_summary(
+        Console(file=target, width=width, color_system=None, highlight=False, force_jupyter=False), summary, limit
+    )
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()).rstrip("\n")
 
 
@@ -100,19 +104,33 @@ def _phases(summary: Summary) -> Iterator[tuple[str, str]]:
 def _table(summary: Summary, limit: int | None, width: int) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
     keys = [[cell(value) for value in row.key] for row in summary.rows[:limit]]
-    numbers = [_numbers(row) for row in summary.rows[:limit]]
-    room = width - sum(max(map(len, column)) + 1 for column in zip(_NUMBERS, *numbers, strict=True))
+    columns = [[title, *cells] for title, *cells in zip(_NUMBERS, *map(_numbers, summary.rows[:limit]), strict=True)]
+    room = width - sum(max(map(len, column)) + 1 for column in columns)
     widths = [max(map(len, column)) + 1 for column in zip(summary.by, *keys, strict=True)]
     stacked = sum(widths) > room
     if stacked:  # side by side they would be cut into slivers: one above the other, they can be read
         keys = [[_stack(key, room - 1)] for key in keys]
+    else:
+        columns += _rates(summary.rows[:limit], room - sum(widths))
     for name in [" ".join(summary.by)] if stacked else summary.by:
         table.add_column(Text(name), overflow="fold")
-    for name in _NUMBERS:
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    for key, row in zip(keys, numbers, strict=True):
-        table.add_row(*map(Text, key), *map(Text, row))
+    for title, *_ in columns:
+        table.add_column(Text(title), justify="right", no_wrap=True)
+    for at, key in enumerate(keys, start=1):
+        table.add_row(*map(Text, key), *(Text(column[at]) for column in columns))
     return table
+
+
+def _rates(rows: Sequence[Row], room: int) -> list[list[str]]:
+    """Columns of what was achieved, a title and a cell a row: those that fit into `room`, and say anything."""
+    found = []
+    for title, field in _RATES.items():
+        values = [getattr(row, field) for row in rows]
+        column = [title, *map(rate, values)]
+        room -= max(map(len, column)) + 1
+        if room >= 0 and any(value is not None for value in values):
+            found.append(column)
+    return found
 
 
 def _stack(words: list[str], width: int) -> str:

@@ -31,6 +31,11 @@ def milliseconds(value: float | None) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def rate(value: float | None) -> str:
+    """A number of 10⁹ a second with three significant digits; what is next to nothing is shown as <0.001."""
+    return "<0.001" if value is not None and 0 < value < 0.001 else milliseconds(value)
+
+
 def percent(share: float) -> str:
     """0.1234 → 12.3; a rest that rounds to nothing is shown as <0.1."""
     return "<0.1" if 0 < share < 0.0005 else f"{share * 100:.1f}"
