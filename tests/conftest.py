@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 
 import pytest
 
-from tests_support import Program
+from tests_support import Program, run_program
 
 # Barriers that spin take milliseconds on a machine whose cores are shared; what is tested here is not their speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -33,9 +31,10 @@ def global_state_is_put_back() -> Iterator[None]:
     before = _global_state()
     yield
     after = _global_state()
-    # pytest names the running test in the environment itself.
+    # pytest names the running test in the environment itself, and polars sets up its allocator when it is imported.
     for state in (before, after):
-        state["environment"].pop("PYTEST_CURRENT_TEST", None)  # type: ignore[attr-defined]
+        for name in ("PYTEST_CURRENT_TEST", "_RJEM_MALLOC_CONF"):
+            state["environment"].pop(name, None)  # type: ignore[attr-defined]
     assert after == before
 
 
@@ -46,13 +45,4 @@ def program() -> Program:
     Variables that switch levels are taken out of its environment first.
     """
 
-    def run(
-        code: str, *arguments: str, timeout: float = 120, prefix: tuple[str, ...] = (), **environ: str
-    ) -> subprocess.CompletedProcess[bytes]:
-        clean = {name: value for name, value in os.environ.items() if "VERBOSE" not in name}
-        command = [*prefix, sys.executable, "-c", textwrap.dedent(code), *arguments]
-        return subprocess.run(
-            command, env={**clean, **environ}, capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL
-        )
-
-    return run
+    return run_program

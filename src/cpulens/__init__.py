@@ -13,23 +13,40 @@ from cpulens._version import __version__
 if TYPE_CHECKING:
     from cpulens import backends as backends
     from cpulens.recording import Recording as Recording
+    from cpulens.recording import Schedule as Schedule
     from cpulens.recording import iteration as iteration
     from cpulens.recording import record as record
     from cpulens.recording import region as region
+    from cpulens.recording import watch as watch
     from cpulens.trace import Trace as Trace
     from cpulens.verbose import load as load
 
 _HOMES = {
     "Recording": "cpulens.recording",
+    "Schedule": "cpulens.recording",
     "Trace": "cpulens.trace",
     "iteration": "cpulens.recording",
     "load": "cpulens.verbose",
     "record": "cpulens.recording",
     "region": "cpulens.recording",
+    "watch": "cpulens.recording",
 }
 _MODULES = ("backends", "errors", "native")
 
-__all__ = ["Recording", "Trace", "__version__", "backends", "errors", "iteration", "load", "native", "record", "region"]
+__all__ = [
+    "Recording",
+    "Schedule",
+    "Trace",
+    "__version__",
+    "backends",
+    "errors",
+    "iteration",
+    "load",
+    "native",
+    "record",
+    "region",
+    "watch",
+]
 
 
 def __getattr__(name: str) -> Any:

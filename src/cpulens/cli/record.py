@@ -11,6 +11,7 @@ import time
 from cpulens.errors import CpulensError, LogError, TraceFileError, UsageError
 from cpulens.recording.command import RecordedCommand
 from cpulens.recording.recorder import DEFAULT_MAX_BYTES
+from cpulens.recording.schedule import Schedule
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="stop recording when the lines reach N bytes (default: %(default)s)",
     )
+    parser.add_argument(
+        "--schedule",
+        metavar="WORDS",
+        help="record only some of the iterations that the program marks with cpulens.iteration(), such as "
+        "wait=2,active=5,repeat=1 (default: everything)",
+    )
     parser.add_argument("--json", action="store_true", help="say the closing word on stderr as one JSON object")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
@@ -49,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
     output = args.output or f"{_stem(command)}-{time.strftime('%Y%m%d-%H%M%S')}.cpulens"
     if os.path.exists(output) and not args.force:
         raise TraceFileError(f"{output} exists; choose another name, or --force to replace it")
-    recorded = RecordedCommand(command, args.onednn, args.mkl, args.max_bytes)
+    schedule = Schedule.parse(args.schedule) if args.schedule else None
+    recorded = RecordedCommand(command, args.onednn, args.mkl, args.max_bytes, schedule)
     code = recorded.run()
     try:
         word = _save(recorded, output)

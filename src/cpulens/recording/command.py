@@ -11,7 +11,8 @@ from cpulens.errors import LogError
 from cpulens.recording import facts as known
 from cpulens.recording.diagnosis import why_nothing
 from cpulens.recording.recorder import DEFAULT_MAX_BYTES
-from cpulens.recording.request import child_environment
+from cpulens.recording.request import child_environment, scheduled
+from cpulens.recording.schedule import Schedule
 
 if TYPE_CHECKING:
     from cpulens.trace import Trace
@@ -21,10 +22,18 @@ class RecordedCommand:
     """One command and what it printed: `run()`, then `exit_code`, `trace`, `raw()`, `facts`."""
 
     def __init__(
-        self, command: list[str], onednn: str | None, mkl: str | None, max_bytes: int = DEFAULT_MAX_BYTES
+        self,
+        command: list[str],
+        onednn: str | None,
+        mkl: str | None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        schedule: Schedule | None = None,
     ) -> None:
         self.command = command
+        self.schedule = schedule
         self.environment, self.levels, self.notes = child_environment(dict(os.environ), onednn, mkl)
+        if schedule is not None:
+            scheduled(self.environment, self.levels, schedule)
         self.spill = Spill()
         self.exit_code = 0
         self._child = Child(command, self.environment, self.spill, max_bytes)
@@ -63,6 +72,8 @@ class RecordedCommand:
             "levels": self.levels,
             "wall_ms": self._child.wall_ms,
             "exit_code": self.exit_code,
+            "openmp": known.openmp_runtimes(self._paths),
+            **({"schedule": self.schedule.as_facts()} if self.schedule else {}),
             "notes": list(self.notes),
         }
 
@@ -78,6 +89,8 @@ class RecordedCommand:
         """Raise LogError, which says why, when no line was caught."""
         if not self.spill.size():
             reasons = why_nothing(self._paths or None, self.levels)
+            if self.schedule is not None:
+                reasons.insert(0, f"the schedule {self.schedule} waits for calls of cpulens.iteration() in the program")
             raise LogError("; ".join(["nothing was recorded", *reasons]))
 
     def _look(self, pid: int) -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 
 from cpulens._version import __version__
+from cpulens.errors import CpulensError
+from cpulens.machine.isa import read_processor
+from cpulens.machine.limits import read_quota
+from cpulens.machine.topology import read_topology
 
 #: Variables that change which kernels run, on how many threads, where, or what is printed.
 _PREFIXES: Final = (
@@ -32,6 +38,8 @@ _PREFIXES: Final = (
     "TF_NUM_",
     "THP_MEM_ALLOC_ENABLE",
 )
+#: libgomp.so.1, libgomp-a34b3233.so.1 (a wheel's copy), libiomp5.so, libomp.so, libomp-1b2c.so
+_OPENMP: Final = re.compile(r"lib(?:gomp|iomp5|omp)\d*(?:-\w+)?\.(?:so|dylib)")
 
 
 def environment(environ: dict[str, str]) -> dict[str, str]:
@@ -40,7 +48,7 @@ def environment(environ: dict[str, str]) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, CPUs that this process may use, system. What can't be known is null."""
+    """Processor, CPUs and CPU time that this process may use, system. What can't be known is null."""
     uname = platform.uname()
     allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
@@ -49,7 +57,26 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu_name(),
         "cpus_online": os.cpu_count(),
         "cpus_allowed": allowed,
+        "cores_allowed": _cores(allowed),
+        "quota_cpus": read_quota(),
+        "isa": list(read_processor().usable) or None,
     }
+
+
+def _cores(allowed: list[int] | None) -> int | None:
+    """How many physical cores the allowed CPUs belong to."""
+    if allowed is None:
+        return None
+    try:
+        return sum(not set(core.cpus).isdisjoint(allowed) for core in read_topology().cores)
+    except CpulensError:
+        return None
+
+
+def openmp_runtimes(paths: Iterable[str]) -> list[str]:
+    """The OpenMP runtimes among loaded shared objects: each brings threads of its own."""
+    found = {os.path.realpath(path) for path in paths if _OPENMP.match(os.path.basename(path))}
+    return sorted(found)
 
 
 def _cpu_name() -> str | None:

@@ -1,20 +1,31 @@
-"""Marker lines: where a region begins and ends, and where an iteration begins, in the stream of the libraries' lines.
+"""Marker lines: where a region or iteration begins, and which layer runs, in the stream of the libraries' lines.
 
-One line, ``cpulens,v1,<begin|end|iteration>,<thread>,<name>``, printed through the same C stream as the libraries
-print through and flushed, so that it stands in order among theirs. Any program can print it (`printf` and `fflush`).
+One line, ``cpulens,v1,<kind>,<thread>[@<time>],<name>``, printed through the same C stream as the libraries print
+through and flushed, so that it stands in order among theirs. Any program can print it (`printf` and `fflush`).
 Without a recording, here or around the process (`cpulens record`), nothing is printed.
+
+=========  ====================================================================================
+begin      region `name` begins; regions of a thread nest
+end        region `name` ends
+iteration  the next iteration begins; its name is for the reader of the log
+layer      from here on `thread` runs layer `name`, the path of a module; an empty name: none
+=========  ====================================================================================
+
+`time` is Unix time in milliseconds with six decimals, as oneDNN's stamps; without it coverage knows no wall time.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Final
 
 from cpulens.backends import verbosity
 from cpulens.backends.scope import Scope
 from cpulens.capture.tap import RECORDED_FROM_OUTSIDE, open_tap, tap
 from cpulens.errors import UsageError
+from cpulens.recording import schedule
 
 _open: dict[tuple[int, int], str] = {}
 _serial = 0
@@ -22,10 +33,12 @@ _lock: Final = threading.Lock()
 
 
 def line(kind: str, thread: int, name: str) -> bytes:
-    """One marker line, its end included. Raises UsageError for a name with a line break in it."""
+    """One marker line with the time of now, its end included. Raises UsageError for a name with a line break in it."""
     if "\n" in name or "\r" in name or "\0" in name:
         raise UsageError(f"a marker's name is one line of text, {name!r} is not")
-    return f"cpulens,v1,{kind},{thread},{name}\n".encode("utf-8", "surrogateescape")
+    milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
+    text = f"cpulens,v1,{kind},{thread}@{milliseconds}.{nanoseconds:06d},{name}\n"
+    return text.encode("utf-8", "surrogateescape")
 
 
 class region(Scope):
@@ -62,7 +75,10 @@ def iteration(name: str = "") -> None:
 
     The first call begins iteration 0. Raises UsageError for a name with a line break.
     """
-    _print("iteration", threading.get_native_id(), name)
+    line("iteration", 0, name)
+    schedule.advance()
+    if schedule.outside is None or schedule.outside.is_active:
+        _print("iteration", threading.get_native_id(), name)
 
 
 def open_regions() -> bytes:

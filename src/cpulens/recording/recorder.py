@@ -20,8 +20,10 @@ from cpulens.errors import CaptureError, UsageError
 from cpulens.native import loaded
 from cpulens.recording import facts as known
 from cpulens.recording.diagnosis import why_nothing
+from cpulens.recording.layers import Watch, calls, open_layers
 from cpulens.recording.limit import watch_size
 from cpulens.recording.markers import open_regions
+from cpulens.recording.schedule import ACTIVE, WAIT, Schedule, listen, stop_listening
 from cpulens.recording.stamps import Stamps
 
 if TYPE_CHECKING:
@@ -33,7 +35,10 @@ _IN_MEMORY_BYTES: Final = 16 << 20
 
 
 class Slice(NamedTuple):
-    """The part of a spill that belongs to one entering of the block, and the regions open when it began."""
+    """The part of a spill that belongs to one entering of the block, and what was known when it began.
+
+    `preamble`: the headers that the libraries had printed before, and the regions that were open.
+    """
 
     spill: Spill
     start: int
@@ -49,7 +54,14 @@ class Recording(Scope):
     entered again: the later lines are added.
     """
 
-    def __init__(self, onednn: int | str | None, mkl: int | str | None, capture: str, max_bytes: int) -> None:
+    def __init__(
+        self,
+        onednn: int | str | None,
+        mkl: int | str | None,
+        capture: str,
+        max_bytes: int,
+        schedule: Schedule | None = None,
+    ) -> None:
         super().__init__()
         self.levels = {
             "onednn": None if onednn is None else parse_level("onednn", onednn),
@@ -63,20 +75,74 @@ class Recording(Scope):
         self._depth = 0
         self._slices: list[Slice] = []
         self._walls_ms: list[float] = []
+        self._scopes_ns: list[tuple[int, int]] = []
+        self._began_ns = 0
+        self.schedule = schedule
+        self._phase, self._iteration, self._active = WAIT, -1, list[int]()
+        self._stopped = False
+        self._watches: list[Watch] = []
+        self._calls_before = 0
         self._open: tuple[Session, int, bytes, verbosity.Request, Stamps, float] | None = None
         self._trace: Trace | None = None
 
     def _enter(self) -> None:
         with self._lock:
             self._depth += 1
-            if self._depth == 1:
+            if self._depth > 1:
+                return
+            if self.schedule is None:
                 self._begin()
+            else:
+                self._iteration, self._stopped = -1, False
+                listen(self._step)
+            self._calls_before = calls()
+            for watch in self._watches:
+                watch.start()
 
     def _leave(self, token: None) -> None:
         with self._lock:
             self._depth -= 1
-            if self._depth == 0:
-                self._end()
+            if self._depth > 0:
+                return
+            stop_listening(self._step)
+            self._end(keep=self.schedule is None or self._phase == ACTIVE)
+            self._phase = WAIT
+            for watch in self._watches:
+                watch.remove()
+            if self._watches and calls() == self._calls_before:
+                self._note("watch: no module of the watched model was called in the block")
+
+    def _step(self) -> None:
+        """An iteration begins: do what the schedule says of it."""
+        assert self.schedule is not None
+        with self._lock:
+            self._iteration += 1
+            phase = self.schedule.phase(self._iteration)
+            if phase != self._phase:
+                self._end(keep=self._phase == ACTIVE)
+                if phase != WAIT and not self._stopped:
+                    self._begin()
+                self._phase = phase
+            if phase == ACTIVE and not self._stopped:
+                self._active.append(self._iteration)
+
+    def watch(self, model: Any) -> Watch:
+        """Let kernels carry the path of the module that issued them, in the column `layer`, while the block is open.
+
+        `model`: a `torch.nn.Module`; see `cpulens.watch`. Raises UsageError for anything else.
+        """
+        watch = Watch(model)
+        with self._lock:
+            self._watches.append(watch)
+            for note in watch.notes:
+                self._note(note)
+            if self._depth > 0:
+                watch.start()
+        return watch
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
     def _begin(self) -> None:
         self._trace = None
@@ -88,11 +154,13 @@ class Recording(Scope):
             stamps.put_back()
             raise
         request = verbosity.acquire(**self.levels)
-        self._open = (session, start, open_regions(), request, stamps, time.perf_counter())
+        preamble = b"".join(line + b"\n" for line in tap().headers) + open_regions() + open_layers()
+        self._began_ns = time.time_ns()
+        self._open = (session, start, preamble, request, stamps, time.perf_counter())
         watch_size(self)
 
-    def _end(self) -> None:
-        if self._open is None:  # stopped by the size limit before
+    def _end(self, keep: bool = True) -> None:
+        if self._open is None:  # stopped by the size limit before, or a schedule waits
             return
         session, start, preamble, request, stamps, began = self._open
         self._open = None
@@ -103,7 +171,10 @@ class Recording(Scope):
         stamps.put_back()
         if os.getpid() != session.pid:
             return  # a forked child leaves its parent's block: the slice is the parent's
+        if not keep:
+            return
         self._walls_ms.append(wall_ms)
+        self._scopes_ns.append((self._began_ns, self._began_ns + round(wall_ms * 1e6)))
         self._slices.append(Slice(session.spill, start, end, preamble))
         self._note_what_is_missing(session, late)
 
@@ -118,14 +189,18 @@ class Recording(Scope):
         ]
         if session.incomplete:
             sentences.append("the spill could not take all lines (is the disk full?): some are lost")
-        self.notes += [sentence for sentence in sentences if sentence not in self.notes]
+        for sentence in sentences:
+            self._note(sentence)
 
     def stop_for_size(self) -> None:
         """End the recording because its slice has reached `max_bytes`; the block itself goes on unrecorded."""
         with self._lock:
             if self._open is None:
                 return
-            self._end()
+            self._stopped = True
+            self._end(keep=self.schedule is None or self._phase == ACTIVE)
+            if not self._slices:
+                return
             last = self._slices[-1]
             end = min(last.end, last.start + self.max_bytes)
             self._slices[-1] = last._replace(end=_last_whole_line(last.spill, last.start, end))
@@ -165,14 +240,19 @@ class Recording(Scope):
     def facts(self) -> dict[str, Any]:
         """Command, machine, variables, levels, wall time in milliseconds, notes; the trace carries them too."""
         with self._lock:
-            walls_ms = list(self._walls_ms)
+            walls_ms, scopes_ns = list(self._walls_ms), list(self._scopes_ns)
             if self._open is not None:
                 walls_ms.append((time.perf_counter() - self._open[-1]) * 1e3)
+                scopes_ns.append((self._began_ns, self._began_ns + round(walls_ms[-1] * 1e6)))
+        schedule = {"schedule": {**self.schedule.as_facts(), "iterations": list(self._active)}} if self.schedule else {}
         return {
             **known.common([sys.executable, *sys.argv], dict(os.environ)),
             "levels": self.levels,
             "wall_ms": sum(walls_ms),
             "scopes_ms": walls_ms,
+            "scopes_ns": scopes_ns,
+            "openmp": known.openmp_runtimes(obj.path for obj in loaded.objects()),
+            **schedule,
             "notes": list(self.notes),
         }
 
@@ -182,21 +262,29 @@ class Recording(Scope):
         if self._trace is not None and self._open is None:
             return self._trace
         if not self._so_far():
-            raise CaptureError("nothing was recorded yet: the recording's block was never entered")
+            raise CaptureError(self._why_not_entered())
         trace = self._read()
         if self._open is None:
             self._trace = trace
         return trace
+
+    def _why_not_entered(self) -> str:
+        if self.schedule is None or self._iteration < 0:
+            rest = "" if self.schedule is None else ", or no cpulens.iteration() was called in it"
+            return f"nothing was recorded yet: the recording's block was never entered{rest}"
+        return (
+            f"nothing was recorded: {self._iteration + 1} iterations began in the block, and the schedule "
+            f"{self.schedule} makes none of them active"
+        )
 
     def _read(self) -> Trace:
         from cpulens.errors import LogError
         from cpulens.verbose import load
 
         slices = self._so_far()
-        preamble = b"".join(line + b"\n" for line in tap().headers) + slices[0].preamble
         try:
             with _joined(slices) as log:
-                return load(log, facts=self.facts, preamble=preamble)
+                return load(log, facts=self.facts, preamble=slices[0].preamble)
         except LogError as error:
             paths = [obj.path for obj in loaded.objects()]
             reasons = [*why_nothing(paths, self.levels), *self.notes]
@@ -233,6 +321,7 @@ def record(
     *,
     capture: str = "auto",
     max_bytes: int = DEFAULT_MAX_BYTES,
+    schedule: Schedule | None = None,
 ) -> Recording:
     """Record the oneDNN and oneMKL kernels of a `with` block or a decorated function.
 
@@ -247,12 +336,14 @@ def record(
     that library's level alone. `capture`: "stdout" points the C library's stdout at a spill file, so that only native
     text is caught and Python's `print` and descriptor 1 are not touched (glibc); "descriptor" takes descriptor 1, and
     with it the output of Python and of child processes until the end of the block; "auto" is the first where it
-    works. `max_bytes`: where a recording stops, with a note (default 1 GiB). Recordings nest and overlap; each gets
-    what was printed between its own begin and end. Native text of the program itself is handed on at the end.
+    works. `max_bytes`: where a recording stops, with a note (default 1 GiB). `schedule`: record only some of the
+    iterations that `cpulens.iteration()` counts, such as `Schedule(wait=1, active=3)` (default: the whole block).
+    Recordings nest and overlap; each gets what was printed between its own begin and end. Native text of the program
+    itself is handed on at the end.
 
     Raises UsageError for a level that isn't one, CaptureError where nothing can be caught.
     """
-    return Recording(onednn, mkl, capture, max_bytes)
+    return Recording(onednn, mkl, capture, max_bytes, schedule)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import Final
 from cpulens.backends.levels import HIGHEST, LEVEL_NAMES, VARIABLES, VERBOSE_ON, environment_level, parse_level
 from cpulens.capture.tap import RECORDED_FROM_OUTSIDE
 from cpulens.errors import UsageError
+from cpulens.recording.schedule import FROM_OUTSIDE, Schedule, outside_setting
 from cpulens.recording.stamps import VARIABLES as STAMPS
 
 #: What oneDNN 3.2 and later take beside a number (and its values that carry a parameter).
@@ -89,3 +90,20 @@ def child_environment(
             child[variable] = "1"
     child[RECORDED_FROM_OUTSIDE] = "1"
     return child, levels, notes
+
+
+def scheduled(child: dict[str, str], levels: dict[str, int | None], schedule: Schedule) -> None:
+    """Let a recorded command begin in silence and switch its levels by `schedule`, in its calls of `iteration()`.
+
+    Changes `child`, as `child_environment` made it. Raises UsageError when more than a number is asked of a library:
+    no library can be switched to that while it runs.
+    """
+    for library in levels:
+        for variable in VARIABLES[library]:
+            if not child.get(variable, "0").isdigit():
+                raise UsageError(
+                    f"a schedule switches levels while the program runs, which takes numbers only, and {variable} is "
+                    f"to be {child[variable]}; leave out the words or the schedule"
+                )
+            child[variable] = "0"
+    child[FROM_OUTSIDE] = outside_setting(schedule, levels)
