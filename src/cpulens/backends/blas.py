@@ -23,6 +23,8 @@ _MARKS: Final = {
 }
 #: Start of a name under which a BLAS without a mark of its own is loaded.
 _PLAIN: Final = ("libblas.", "libcblas.", "liblapack.")
+#: threadpoolctl sets it at its import; left in place it would hide the conflict of two Intel runtimes.
+_ITS_VARIABLE: Final = "KMP_DUPLICATE_LIB_OK"
 #: What is printed of each call, by library; OpenBLAS and the others have no such mode.
 SPEAKS: Final = frozenset({"oneMKL"})
 
@@ -43,22 +45,13 @@ def libraries(extra: bool = True) -> list[Blas]:
 
     With `extra`, threadpoolctl adds version, threads and kernels where it is installed; without it those are None.
     """
-    told = _threadpoolctl() if extra else {}
+    named = [(name, obj.path) for obj in loaded.objects() if (name := _name(obj))]
+    told = _threadpoolctl() if extra and named else {}
     found = []
-    for obj in loaded.objects():
-        name = _name(obj)
-        if name:
-            more = told.get(os.path.realpath(obj.path), {})
-            found.append(
-                Blas(
-                    name,
-                    obj.path,
-                    owner(obj.path),
-                    more.get("version"),
-                    more.get("num_threads"),
-                    more.get("architecture"),
-                )
-            )
+    for name, path in named:
+        more = told.get(os.path.realpath(path), {})
+        about = (more.get("version"), more.get("num_threads"), more.get("architecture"))
+        found.append(Blas(name, os.path.normpath(path), owner(path), *about))
     return found
 
 
@@ -83,10 +76,14 @@ def owner(path: str) -> str:
 
 
 def _threadpoolctl() -> dict[str, dict[str, Any]]:
+    before = os.environ.get(_ITS_VARIABLE)
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
         return {}
+    finally:
+        if before is None:
+            os.environ.pop(_ITS_VARIABLE, None)
     try:
         return {os.path.realpath(entry["filepath"]): entry for entry in threadpool_info()}
     except Exception:  # it calls into the libraries that it finds, which may be of any kind

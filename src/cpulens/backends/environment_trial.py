@@ -7,8 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from functools import lru_cache
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from cpulens.errors import BackendUnavailable
@@ -33,71 +31,101 @@ class Trial(NamedTuple):
         return bool(self.path)
 
 
+_Environment = tuple[str, ...]
+_tried: dict[tuple[str, _Environment], Trial] = {}
+_running: dict[tuple[str, _Environment], _Child] = {}
+
+
 def trial(library: str) -> Trial:
-    """Try to load "onednn", "mkl" or "openmp" in a child (60 to 150 ms, once for each environment)."""
-    return _trial(library, _environment())
+    """Try to load "onednn", "mkl" or "openmp" in a child (about 0.1 s, once for each environment)."""
+    key = (library, _environment())
+    if key not in _tried:
+        prepare((library,))
+        for name, result in _running[key].results().items():
+            _tried[name, key[1]] = result
+            _running.pop((name, key[1]), None)
+    return _tried[key]
 
 
-def trials(libraries: tuple[str, ...] = LIBRARIES) -> dict[str, Trial]:
-    """Try several at the same time."""
-    children = {library: _start(library) for library in libraries}
-    return {library: _finish(library, child) for library, child in children.items()}
+def prepare(libraries: tuple[str, ...] = LIBRARIES) -> None:
+    """Start trying several in one child; `trial` waits for it, so that other work can be done meanwhile."""
+    now = _environment()
+    wanted = [name for name in libraries if (name, now) not in _tried and (name, now) not in _running]
+    if wanted:
+        child = _Child(wanted)
+        _running.update({(name, now): child for name in wanted})
 
 
-def _environment() -> tuple[str, ...]:
-    names = (
-        "LD_LIBRARY_PATH",
-        "LD_PRELOAD",
-        "CONDA_PREFIX",
-        "DNNLROOT",
-        "MKLROOT",
-        "CPULENS_LIBDNNL",
-        "CPULENS_LIBMKL",
-    )
-    return tuple(os.environ.get(name, "") for name in names)
+def _environment() -> _Environment:
+    roots = ("CONDA_PREFIX", *find.ONEDNN.roots, *find.ONEMKL.roots, find.ONEDNN.variable, find.ONEMKL.variable)
+    return tuple(os.environ.get(name, "") for name in ("LD_LIBRARY_PATH", "LD_PRELOAD", *roots))
 
 
-@lru_cache(maxsize=32)
-def _trial(library: str, _environment_then: tuple[str, ...]) -> Trial:
-    return _finish(library, _start(library))
+class _Child:
+    """One process that tries the libraries one after the other, and says a line about each."""
 
-
-def _start(library: str) -> subprocess.Popen[bytes] | OSError:
-    root = str(Path(__file__).parents[2])
-    code = f"import sys; sys.path.insert(0, {root!r}); from cpulens.backends import environment_trial as t; t.main()"
-    quiet = {name: value for name, value in os.environ.items() if not name.endswith("_VERBOSE")}
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-c", code, library],
-            env={**quiet, "MKL_THREADING_LAYER": "sequential"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+    def __init__(self, libraries: list[str]) -> None:
+        self._libraries = libraries
+        self._failure = ""
+        # Without `site` it starts in half the time; our own search path stands in for it.
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; sys.prefix = {sys.prefix!r}\n"
+            "from cpulens.backends import environment_trial as t; t.main()"
         )
-    except OSError as error:
-        return error
+        quiet = {name: value for name, value in os.environ.items() if not name.endswith("_VERBOSE")}
+        try:
+            self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
+                [sys.executable, "-S", "-E", "-c", code, *libraries],
+                env={**quiet, "MKL_THREADING_LAYER": "sequential"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except OSError as error:
+            self._process = None
+            self._failure = f"no child can be started to try it ({error.strerror})"
+
+    def results(self) -> dict[str, Trial]:
+        """Wait, and return what came of each; one that ended the child has the others tried in another."""
+        if self._process is None:
+            return {
+                name: Trial("", "", f"whether {name} loads is not known: {self._failure}") for name in self._libraries
+            }
+        out, err, end = self._wait(self._process)
+        found = dict(filter(None, map(_told, out.splitlines())))
+        missing = [name for name in self._libraries if name not in found]
+        if missing:
+            last = (err.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+            found[missing[0]] = Trial("", "", f"loading {missing[0]} ended its process ({end}): {last}")
+            if missing[1:]:
+                found.update(_Child(missing[1:]).results())
+        return found
+
+    @staticmethod
+    def _wait(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes, str]:
+        try:
+            out, err = process.communicate(timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            return out, err, f"after more than {_TIMEOUT_S} s it was given up"
+        code = process.returncode
+        return out, err, f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _finish(library: str, child: subprocess.Popen[bytes] | OSError) -> Trial:
-    if isinstance(child, OSError):
-        return Trial("", "", f"whether {library} loads can't be tried: no child can be started ({child.strerror})")
+def _told(line: bytes) -> tuple[str, Trial] | None:
+    """One line of the child; None for what a library printed."""
     try:
-        out, err = child.communicate(timeout=_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.communicate()
-        return Trial("", "", f"loading {library} took more than {_TIMEOUT_S} s and was given up")
-    try:
-        return Trial(**json.loads(out.splitlines()[-1]))
-    except (ValueError, IndexError, TypeError):
-        last = (err.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
-        end = f"signal {-child.returncode}" if child.returncode < 0 else f"exit code {child.returncode}"
-        return Trial("", "", f"loading {library} ended its process ({end}): {last}")
+        name, values = json.loads(line)
+        return name, Trial(**values)
+    except (ValueError, TypeError):
+        return None
 
 
 def main() -> None:
-    """Run the child: load, and print what came of it as one line of JSON."""
-    print(json.dumps(_load(sys.argv[1])._asdict()), flush=True)
+    """Run the child: load each library named, and print what came of it as a line of JSON."""
+    for library in sys.argv[1:]:
+        print(json.dumps([library, _load(library)._asdict()]), flush=True)
     os._exit(0)  # a library's own end may crash, and says nothing about its use
 
 

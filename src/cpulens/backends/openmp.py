@@ -65,7 +65,7 @@ def runtimes(ask: bool | None = None) -> list[Runtime]:
         found.append(
             Runtime(
                 family,
-                obj.path,
+                os.path.normpath(obj.path) if obj.path else "",
                 _call(symbols, _GET) if asked else None,
                 None if bind is None else _PROC_BIND.get(bind, str(bind)),
                 _call(symbols, _PLACES) if asked else None,
@@ -206,6 +206,6 @@ def swap_num_threads(count: int) -> Callable[[], None]:
 
 
 def _setter(runtime: Runtime) -> Callable[[int | None], None]:
-    obj = next(obj for obj in loaded.objects() if obj.path == runtime.path)
+    obj = next(obj for obj in loaded.objects() if runtime.path == (os.path.normpath(obj.path) if obj.path else ""))
     address = loaded.exported(obj, _SET)[_SET]
     return ctypes.CFUNCTYPE(None, ctypes.c_int)(address)

@@ -8,6 +8,8 @@ with opt_einsum themselves.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
+import importlib.util
 import sys
 import types
 from collections.abc import Callable
@@ -54,7 +56,9 @@ def version() -> str | None:
 
 
 def why_not() -> str:
-    """One sentence: why the package can't be used, or what speaks for it."""
+    """One sentence: why the package can't be used, or what speaks for it; imports nothing."""
+    if pytorch.loaded() is None and not _tried() and importlib.util.find_spec("opt_einsum") is not None:
+        return f"opt_einsum {_installed()} is installed but not loaded"
     module, reason = _package()
     if module is None:
         return reason
@@ -63,12 +67,29 @@ def why_not() -> str:
     return f"opt_einsum {version()} is loaded from {getattr(module, '__file__', 'an unknown place')}"
 
 
+def _tried() -> bool:
+    return _package.cache_info().currsize > 0 or "opt_einsum" in sys.modules
+
+
+def _installed() -> str:
+    try:
+        return importlib.metadata.version("opt_einsum")
+    except importlib.metadata.PackageNotFoundError:
+        return "(version not known)"
+
+
 def details() -> dict[str, Any]:
-    """Return availability, reason, version, and the two switches."""
+    """Return availability, reason, version, and the two switches; imports nothing.
+
+    Without PyTorch, a package that is installed and was not imported yet counts as available.
+    """
+    reason = why_not()
+    if reason.endswith("installed but not loaded"):
+        return {"available": True, "reason": reason, "version": _installed(), "enabled": None, "strategy": None}
     switches: Any = sys.modules[__name__]
     return {
         "available": is_available(),
-        "reason": why_not(),
+        "reason": reason,
         "version": version(),
         "enabled": switches.enabled,
         "strategy": switches.strategy,

@@ -19,6 +19,7 @@ VERBS: Final = {
     "diff": "say what changed between two runs or logs, and what it comes from",
     "convert": "read logs into one run file, or into a table for other tools",
     "explain": "say in plain words what one log line means",
+    "doctor": "show what decides how fast inference runs here, and what stands against it",
     "sql": "ask a run or log a question in SQL",
 }
 
