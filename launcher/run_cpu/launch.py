@@ -35,7 +35,7 @@ def launch(args: argparse.Namespace) -> int:
     if args.plan_from:
         job = _saved(args, topology, limits)
     else:
-        job, variables = _planned(args, _undivided(request, limits, root), topology, limits, root)
+        job, variables = plan_job(args, _undivided(request, limits, root), topology, limits, root)
     if args.dry_run:
         _show(job, topology, variables, root, args.json)
         return 0
@@ -46,10 +46,13 @@ def launch(args: argparse.Namespace) -> int:
     return supervise(job, conduct)
 
 
-def _planned(
+def plan_job(
     args: argparse.Namespace, request: Request, topology: Topology, limits: Limits, root: str
 ) -> tuple[Job, list[list[Variable]]]:
-    """Place the request; give each instance its command and variables, with the reasons for these."""
+    """Place the request and give each instance its command and variables; return the job, and the variables' reasons.
+
+    `root` is where memory in use and libraries are looked up.
+    """
     argv = build_command(args.program, args.program_args, args.module, args.no_python)
     plan = place(topology, limits, request, lambda node: read_bandwidth(node, root))
     preloads = choose_preloads(args, os.environ, root)

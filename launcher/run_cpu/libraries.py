@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import os
-import re
 import select
 import signal
 import sys
@@ -13,27 +13,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: Family → file names, better ones first. Debian has no plain ``.so`` without the development package.
+#: Family → file names up to ``.so``, better ones first. Debian has no plain ``.so`` without the development package.
 NAMES = {
-    "tcmalloc": r"libtcmalloc\.so(\.\d+)*|libtcmalloc_minimal\.so(\.\d+)*",
-    "jemalloc": r"libjemalloc\.so(\.\d+)*",
-    "mimalloc": r"libmimalloc\.so(\.\d+)*|libmimalloc-secure\.so(\.\d+)*",
-    "iomp5": r"libiomp5\.so(\.\d+)*",
+    "tcmalloc": ("libtcmalloc.so", "libtcmalloc_minimal.so"),
+    "jemalloc": ("libjemalloc.so",),
+    "mimalloc": ("libmimalloc.so", "libmimalloc-secure.so"),
+    "iomp5": ("libiomp5.so",),
 }
+#: What a user may have preloaded already, by the beginning of the file's name.
+ALLOCATORS = (
+    "libtcmalloc",
+    "libjemalloc",
+    "libmimalloc",
+    "libtbbmalloc_proxy",
+    "libhoard",
+    "libsnmalloc",
+    "librpmalloc",
+)
+OPENMP_RUNTIMES = ("libiomp5", "libomp.", "libgomp")
+#: Debian's folders are named after these; a folder for another architecture is empty or its libraries do not load.
+ARCHITECTURES = ("x86_64", "aarch64", "riscv64", "powerpc64le", "s390x", "loongarch64")
 #: A library that needs longer than this to load is not preloaded.
 TRIAL_S = 10.0
-#: What a user may have preloaded already, by soname family.
-ANY_ALLOCATOR = re.compile(
-    r"lib(tcmalloc|jemalloc|mimalloc|tbbmalloc_proxy|hoard|snmallocshim|rpmalloc|lockless)\b[^/]*\.so"
-)
-ANY_OPENMP = re.compile(r"lib(iomp5|omp|gomp)\b[^/]*\.so")
-
-_CACHE_PATH = re.compile(rb"/[^\0\n]*/lib(?:tcmalloc|jemalloc|mimalloc|iomp5)[^\0\n/]*")
 
 
 def preloaded(environ: Mapping[str, str]) -> list[str]:
     """Return what LD_PRELOAD names; blanks and colons separate (ld.so(8))."""
-    return [path for path in re.split(r"[: ]+", environ.get("LD_PRELOAD", "")) if path]
+    return environ.get("LD_PRELOAD", "").replace(":", " ").split()
 
 
 def find(family: str, environ: Mapping[str, str], root: str = "/") -> list[str]:
@@ -41,16 +47,14 @@ def find(family: str, environ: Mapping[str, str], root: str = "/") -> list[str]:
 
     Paths are as that host sees them: `root` itself is left out.
     """
+    candidates = [os.path.join(folder, file) for folder in _folders(environ, root) for file in _listed(root, folder)]
+    candidates += [path for path in _cached(root) if os.path.exists(below(root, path))]
     found = []
-    for rank, name in enumerate(NAMES[family].split("|")):
-        pattern = re.compile(name)
-        for place, folder in enumerate(_folders(environ, root)):
-            for file in _listed(root, folder):
-                if pattern.fullmatch(file):
-                    found.append((rank, place, len(file), file, os.path.join(folder, file)))
-        for path in _cached(root):
-            if pattern.fullmatch(os.path.basename(path)) and os.path.exists(below(root, path)):
-                found.append((rank, 1 << 16, len(path), path, path))
+    for place, path in enumerate(candidates):
+        name = os.path.basename(path)
+        for rank, stem in enumerate(NAMES[family]):
+            if name == stem or (name.startswith(stem + ".") and name[len(stem) :].replace(".", "").isdecimal()):
+                found.append((rank, place, path))
     return list(dict.fromkeys(path for *_, path in sorted(found)))
 
 
@@ -72,20 +76,26 @@ def _folders(environ: Mapping[str, str], root: str) -> list[str]:
     return list(dict.fromkeys(folders))
 
 
-def _listed(root: str, folder: str) -> list[str]:
+@functools.cache
+def _listed(root: str, folder: str) -> tuple[str, ...]:
+    """Names that may be of interest in a folder, short ones (plain ``.so``) first."""
+    beginnings = tuple(stem.removesuffix(".so") for stems in NAMES.values() for stem in stems)
     try:
-        return os.listdir(below(root, folder))
+        return tuple(sorted((n for n in os.listdir(below(root, folder)) if n.startswith(beginnings)), key=len))
     except OSError:
-        return []
+        return ()
 
 
-def _cached(root: str) -> list[str]:
-    """Paths that ldconfig has recorded: they stand in its cache as plain strings."""
+@functools.cache
+def _cached(root: str) -> tuple[str, ...]:
+    """Paths that ldconfig has recorded: they stand in its cache as plain strings, each ended by a zero byte."""
     try:
         with open(below(root, "/etc/ld.so.cache"), "rb") as file:
-            return [os.fsdecode(path) for path in _CACHE_PATH.findall(file.read())]
+            strings = file.read().split(b"\0")
     except OSError:
-        return []
+        return ()
+    wanted = tuple(stem.encode() for stems in NAMES.values() for stem in stems)
+    return tuple(os.fsdecode(s) for s in strings if s.startswith(b"/") and any(stem in s for stem in wanted))
 
 
 def unloadable(paths: Iterable[str]) -> str:

@@ -45,7 +45,9 @@ def _openmp(
     args: argparse.Namespace, environ: Mapping[str, str], root: str, reasons: list[str], warnings: list[str]
 ) -> tuple[str, str]:
     """(``iomp5`` or nothing, path to preload or nothing)."""
-    own = [path for path in libraries.preloaded(environ) if libraries.ANY_OPENMP.search(os.path.basename(path))]
+    own = [
+        path for path in libraries.preloaded(environ) if os.path.basename(path).startswith(libraries.OPENMP_RUNTIMES)
+    ]
     if own:
         reasons.append(f"no OpenMP runtime is added: yours, {own[0]}, is preloaded already")
         return ("iomp5" if "iomp5" in own[0] else ""), ""
@@ -68,10 +70,10 @@ def _allocator(
 ) -> tuple[str, str]:
     """(family or nothing, path to preload or nothing)."""
     for own in libraries.preloaded(environ):
-        match = libraries.ANY_ALLOCATOR.search(os.path.basename(own))
-        if match:
+        name = os.path.basename(own)
+        if name.startswith(libraries.ALLOCATORS):
             reasons.append(f"no allocator is added: yours, {own}, is preloaded already")
-            return match.group(1), ""
+            return next((family for family in libraries.NAMES if family in name), "another"), ""
     wish = wished_allocator(args)
     if wish == "default":
         return "", ""

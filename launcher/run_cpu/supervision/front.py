@@ -8,13 +8,13 @@ import signal
 import sys
 
 from run_cpu import linux
-from run_cpu.logs import Logs
 from run_cpu.supervision.start import Surroundings
 from run_cpu.supervision.supervisor import Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from run_cpu.job import Conduct, Job
+    from run_cpu.logs import Logs
 
 #: Signals that the instances get as well.
 _FORWARDED = frozenset(
@@ -35,7 +35,11 @@ _SI_KERNEL = 0x80
 
 def supervise(job: Job, conduct: Conduct) -> int:
     """Run the job under a supervisor process and return its exit code."""
-    logs = Logs(job, conduct) if conduct.log_folder else None
+    logs = None
+    if conduct.log_folder:
+        from run_cpu.logs import Logs
+
+        logs = Logs(job, conduct)
     _open_standard()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
