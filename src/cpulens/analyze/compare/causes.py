@@ -90,4 +90,4 @@ def _calls(calls: float) -> str:
 
 def _number(calls: float) -> str:
     """Calls per unit: whole where they are."""
-    return f"{round(calls):,}" if abs(calls - round(calls)) < 1e-6 * max(1.0, calls) else f"{calls:,.1f}"
+    return f"{round(calls):,}" if abs(calls - round(calls)) < 1e-6 * max(1.0, calls) else f"{calls:,.3g}"

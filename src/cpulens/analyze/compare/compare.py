@@ -17,7 +17,7 @@ from cpulens.analyze.compare.effects import judged, of_kernel, of_total
 from cpulens.analyze.compare.identity import OTHER_WORK
 from cpulens.analyze.compare.kernels import kernel, mattering, times
 from cpulens.analyze.compare.matching import Match, match
-from cpulens.analyze.compare.measures import RUNS_AS_SAMPLES, Side
+from cpulens.analyze.compare.measures import Side, sampling
 from cpulens.analyze.compare.result import Basis, Comparison, Effect, Kernel, Pair, Times
 from cpulens.analyze.compare.settings import differences
 from cpulens.analyze.selection import Selection, with_iterations
@@ -117,10 +117,10 @@ class _Compared:
         min_effect: float,
         seed: int,
     ) -> None:
-        by_run = min(side.runs for side in calls) >= RUNS_AS_SAMPLES
+        samples = sampling(calls, basis.per)
         self._matches, self._alpha = matches, alpha
         self._base, self._new = (
-            Side(side, _places(matches, at, len(side.variants)), len(matches), by_run, seed)
+            Side(side, _places(matches, at, len(side.variants)), len(matches), samples, seed)
             for at, side in enumerate(calls)
         )
         self._units = (basis.base, basis.new)
@@ -134,7 +134,7 @@ class _Compared:
             (self._variants[0][one.base[0]] if one.base else self._variants[1][one.new[0]]).inner for one in matches
         ]
         counted = ~np.array(inner)
-        effects.append(of_total(self._base, self._new, counted, self._units, basis.per == "iteration", alpha))
+        effects.append(of_total(self._base, self._new, counted, self._units, alpha))
         *of_kernels, self.total = judged(effects, alpha, min_effect)
         totals = [[pair[side].total_ms if pair[side] else 0.0 for pair in both] for side in (0, 1)]  # type: ignore[union-attr]
         matters = mattering(totals)

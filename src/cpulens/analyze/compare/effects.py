@@ -43,11 +43,11 @@ def of_kernel(base: Side, new: Side, match: int, warm: tuple[Values, Values], al
 
 
 def of_total(
-    base: Side, new: Side, counted: NDArray[np.bool_], units: tuple[float, float], per_iteration: bool, alpha: float
+    base: Side, new: Side, counted: NDArray[np.bool_], units: tuple[float, float], alpha: float
 ) -> tuple[Effect, bool]:
     """The effect on the total (the ratio of the mean times per unit), and whether the runs agree on it."""
-    before = base.total(counted, units[0], per_iteration)
-    after = new.total(counted, units[1], per_iteration)
+    before = base.total(counted, units[0])
+    after = new.total(counted, units[1])
     if before.value <= 0 or after.value <= 0:
         return Effect(None, reason=BELOW_CLOCK), True
     ratio = after.value / before.value
@@ -63,7 +63,7 @@ def of_total(
 
 def _few_runs(base: Side, new: Side) -> bool:
     """Several runs, but too few to be the samples: then each one must agree."""
-    return not base.by_run and base.calls.runs + new.calls.runs > 2
+    return base.sampling != "runs" and base.calls.runs + new.calls.runs > 2
 
 
 def _apart(before: Values, after: Values) -> bool:

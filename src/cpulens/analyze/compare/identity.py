@@ -10,8 +10,8 @@ from cpulens.verbose.tensors import parse
 _MINOR: Final = ("bia", "bias", "ws", "scratchpad", "stats")
 #: Older versions print one tensor where source and destination are alike.
 _BOTH: Final = {"data": ("src", "dst"), "diff": ("diff_src", "diff_dst")}
-#: Attributes that say who owns a buffer, not what is computed.
-_NO_WORK: Final = ("attr-scratchpad:",)
+#: Attributes that say who owns a buffer, how it lies, or how many threads may be used: not what is computed.
+_NO_WORK: Final = ("attr-scratchpad:", "unaligned_", "tLim:")
 
 #: Columns of `texts` that the identity is made of.
 COLUMNS: Final = (

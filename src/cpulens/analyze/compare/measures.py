@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,12 +12,20 @@ from cpulens.analyze.compare.calls import Calls
 from cpulens.analyze.compare.statistics import Mean, Values, mean_of, summed
 
 MAX_SAMPLES: Final = 2000
-#: From so many runs on both sides the runs are the samples, instead of the calls in them.
-RUNS_AS_SAMPLES: Final = 8
-#: The same for iterations, for the total.
-UNITS_AS_SAMPLES: Final = 8
+#: From so many on both sides, runs or iterations are the samples instead of the calls in them, which are alike.
+_RUNS: Final = 8
+_ITERATIONS: Final = 30
+#: Blocks that the calls of a side are parted into, for the spread of the total.
+_BLOCKS: Final = 32
 #: The total's interval needs so much of its time in kernels whose spread is known.
 _KNOWN_SPREAD: Final = 0.9
+
+
+def sampling(sides: Sequence[Calls], per: str) -> str:
+    """What the samples are: "runs" where there are enough, else "iterations", else "calls"."""
+    if min(side.runs for side in sides) >= _RUNS:
+        return "runs"
+    return "iterations" if per == "iteration" and min(side.units for side in sides) >= _ITERATIONS else "calls"
 
 
 class Sums(NamedTuple):
@@ -29,16 +38,20 @@ class Sums(NamedTuple):
     cold_ms: Values
 
 
-def _summed(places: NDArray[np.int32], values: Values, size: int) -> Values:
+def _summed(places: NDArray[np.signedinteger], values: Values, size: int) -> Values:
     sums: Values = np.bincount(places, values, minlength=size).astype(np.float64, copy=False)
     return sums
 
 
 class Side:
-    """One side, by match. `place` maps the side's variants to matches; `by_run`: the runs are the samples."""
+    """One side, by match.
 
-    def __init__(self, calls: Calls, place: NDArray[np.int32], matches: int, by_run: bool, seed: int) -> None:
-        self.calls, self.matches, self.by_run = calls, matches, by_run
+    `place` maps the side's variants to matches. `sampling`: what is independent of each other, "runs", "iterations" or
+    "calls".
+    """
+
+    def __init__(self, calls: Calls, place: NDArray[np.int32], matches: int, sampling: str, seed: int) -> None:
+        self.calls, self.matches, self.sampling = calls, matches, sampling
         self.match = place[calls.kernel]
         self.sums = self._sums()
         narrow = self.match.astype(np.uint16) if matches < 1 << 16 else self.match  # numpy sorts these by radix
@@ -61,12 +74,20 @@ class Side:
         return self.calls.duration_ms[self._rows(match)]
 
     def samples(self, match: int, warm: Values) -> Values:
-        """Of the times `warm` of a match a seeded choice of 2,000; where the runs are the samples, one median a run."""
-        if self.by_run:
+        """What the statistics of a match rest on: its times `warm`, or one median a run, or one mean an iteration.
+
+        Of more than 2,000 a seeded choice.
+        """
+        if self.sampling == "runs":
             return self.run_medians(match)
-        if len(warm) > MAX_SAMPLES:
-            return warm[self._random.choice(len(warm), MAX_SAMPLES, replace=False, shuffle=False)]
-        return warm
+        samples = self._iteration_means(match, warm) if self.sampling == "iterations" else warm
+        if len(samples) > MAX_SAMPLES:
+            return samples[self._random.choice(len(samples), MAX_SAMPLES, replace=False, shuffle=False)]
+        return samples
+
+    def _iteration_means(self, match: int, warm: Values) -> Values:
+        units, place, calls = np.unique(self.calls.unit[self._rows(match)], return_inverse=True, return_counts=True)
+        return warm if len(units) == len(warm) else _summed(place, warm, len(units)) / calls
 
     def run_medians(self, match: int) -> Values:
         """One median a run, of the runs that have the kernel."""
@@ -94,27 +115,34 @@ class Side:
         beyond = self.sums.cold_ms - self.sums.cold * self.sums.mean
         return float(beyond[counted].sum()) / self.calls.runs
 
-    def total(self, counted: NDArray[np.bool_], units: float, per_iteration: bool) -> Mean:
-        """Steady milliseconds per unit, and how sure they are: by runs, iterations or calls, as there are enough."""
-        if self.by_run:
-            return summed([(self.calls.runs / units, mean_of(self.run_totals(counted)))])
-        if per_iteration and self.calls.units >= UNITS_AS_SAMPLES:
-            return mean_of(_summed(self.calls.unit, self.steady(counted), self.calls.units))
-        return self._total_of_calls(counted, units)
+    def total(self, counted: NDArray[np.bool_], units: float) -> Mean:
+        """Steady milliseconds per unit, and how sure they are.
 
-    def _total_of_calls(self, counted: NDArray[np.bool_], units: float) -> Mean:
-        sums = self.sums
-        warm = sums.records - sums.cold
+        Calls that follow each other share their conditions, so the spread is that of blocks: each one's deviation from
+        the means of its kernels (batch means). Blocks are made of whole iterations where the samples are.
+        """
+        if self.sampling == "runs":
+            return summed([(self.calls.runs / units, mean_of(self.run_totals(counted)))])
+        sums, warm = self.sums, self.sums.records - self.sums.cold
         part = np.where(counted, sums.records * sums.mean, 0.0)
         known = (warm >= 2) & counted
         whole = float(part.sum())
         if whole <= 0 or part[known].sum() < _KNOWN_SPREAD * whole:
             return Mean(whole / units, 0.0, 0.0)
-        parts = [
-            (records / units, Mean(mean, squares / (count - 1) / count, count - 1.0))
-            for records, mean, squares, count in zip(
-                sums.records[known], sums.mean[known], sums.squares[known], warm[known], strict=True
-            )
-        ]
-        spread = summed(parts)
-        return Mean(whole / units, spread.variance, spread.freedom)
+        free = np.maximum(warm - 1, 1)
+        variances = np.where(known, sums.records**2 * sums.squares / free / np.maximum(warm, 1), 0.0)
+        below = float((variances**2 / free).sum())
+        freedom = float(variances.sum()) ** 2 / below if below > 0 else float(warm[known].sum())
+        blocks, count = self._blocks()
+        widened = np.where(known, np.sqrt(warm / free) * sums.records / np.maximum(warm, 1), 0.0)
+        deviation = np.where(self.calls.cold, 0.0, self.calls.duration_ms - sums.mean[self.match]) * widened[self.match]
+        squares = float((_summed(blocks, deviation, count) ** 2).sum()) * count / max(count - 1, 1)
+        variance = max(squares, float(variances.sum())) / units**2
+        return Mean(whole / units, variance, min(freedom, max(count - 1, 1)))
+
+    def _blocks(self) -> tuple[NDArray[np.int32], int]:
+        """Which block each call is in, and how many there are."""
+        place = self.calls.unit if self.sampling == "iterations" else np.arange(len(self.match))
+        there = self.calls.units if self.sampling == "iterations" else len(self.match)
+        count = min(_BLOCKS, there)
+        return (place.astype(np.int64) * count // there).astype(np.int32), count
