@@ -36,21 +36,15 @@ _STAMP_DIGITS: Final = [*range(13), *range(14, 20)]
 _KEPT_KEYS: Final = 200_000
 
 
-class _Codes(dict[bytes, int]):
-    """Short cuts: a key that isn't there is -1."""
-
-    def __missing__(self, key: bytes) -> int:
-        return -1
-
-
 class Kernel:
     """Feed blocks of whole lines into a reading."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self._timed = {head: _Codes() for head in _HEADS}
-        self._untimed = {head: _Codes() for head in _HEADS}
-        self._mkl = _Codes()
+        #: Short cuts: body of a line, to its last comma or to its end → code.
+        self._timed: dict[bytes, dict[bytes, int]] = {head: {} for head in _HEADS}
+        self._untimed: dict[bytes, dict[bytes, int]] = {head: {} for head in _HEADS}
+        self._mkl: dict[bytes, int] = {}
 
     def feed(self, block: bytes) -> None:
         """Read a block of whole lines; its last line may lack an end."""
@@ -89,10 +83,14 @@ class Kernel:
             (~timed, lines.ends[rows], self._untimed[head]),
         ):
             at = rows[chosen]
-            keys = list(map(lines.data.__getitem__, map(slice, bodies[chosen].tolist(), ends[chosen].tolist())))
-            codes = np.fromiter(map(known.__getitem__, keys), np.int64, len(keys))
+            if not len(at):
+                continue
+            begins, stops = bodies[chosen].tolist(), ends[chosen].tolist()
+            # A key that is looked up and dropped at once stays in the processor's cache; a list of them would not.
+            data, code_of = lines.data, known.get
+            codes = np.array([code_of(data[begin:stop], -1) for begin, stop in zip(begins, stops, strict=True)])
             for miss in np.flatnonzero(codes < 0).tolist():
-                lines.keys[int(at[miss])] = (known, head, keys[miss])
+                lines.keys[int(at[miss])] = (known, head, data[begins[miss] : stops[miss]])
             lines.codes[at] = codes
         lines.durations[rows[timed]] = times[timed]
 
@@ -102,7 +100,8 @@ class Kernel:
             return
         starts, ends = lines.starts[rows].tolist(), lines.ends[rows].tolist()
         calls = Calls(list(map(lines.data.__getitem__, map(slice, starts, ends))))
-        codes = np.fromiter(map(self._mkl.__getitem__, calls.keys), np.int64, len(rows))
+        code_of = self._mkl.get
+        codes = np.array([code_of(key, -1) for key in calls.keys])
         codes[~calls.usual] = -1
         lines.durations[rows] = calls.durations_ms
         for at in np.flatnonzero((codes < 0) & calls.usual).tolist():

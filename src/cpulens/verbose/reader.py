@@ -112,17 +112,17 @@ def _load(log: Log_source, way: _Way) -> Trace:
 
 
 def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> Trace:
-    backing = None
+    backing, texts = None, Texts()
     with closing(stream):
         size = stream.size_bytes or 0
         wanted = workers.count(size, way.processes, _WORKERS_BYTES)
         if wait is None and stream.path is not None and wanted > 1 and size:
-            parts, backing = workers.read(stream.path, size, wanted, way.progress)
+            parts, backing = workers.read(stream.path, size, wanted, texts.prepare, way.progress)
         else:
             parts = [_part(stream, wait, way.progress)]
     log = Log(parts)
     try:
-        return _trace(stream, log, way)
+        return _trace(stream, log, texts, way)
     finally:
         log.close()
         if backing is not None:
@@ -147,12 +147,11 @@ def _part(stream: source.Stream, wait: Callable[[], bool] | None, progress: Prog
     return Part.of(reading)
 
 
-def _trace(stream: source.Stream, log: Log, way: _Way) -> Trace:
+def _trace(stream: source.Stream, log: Log, texts: Texts, way: _Way) -> Trace:
     from cpulens.trace import Trace
 
     tally = log.tally()
     tally.own += way.own
-    texts = Texts()
     roles = [texts.role(entry) for entry in log.entries()]
     order = _order(log, roles, texts, way.preamble)
     if tally.records == 0 or all(role.role == MARK for role in roles):

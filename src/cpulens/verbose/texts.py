@@ -27,9 +27,17 @@ class Texts:
         #: Texts of which only the coarse part is kept, because the parts of a log together have too many.
         self.beyond = 0
         self._roles: dict[tuple[int, bytes, bool], tuple[int, str]] = {}
+        self._prepared: dict[tuple[int, bytes, bool], Fields] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def prepare(self, entries: list[Entry]) -> None:
+        """Understand entries that will be asked for; their numbers are given when they are."""
+        for entry in entries:
+            key = (entry.kind, entry.text, entry.whole)
+            if key not in self._ids and key not in self._prepared and len(self._prepared) < MAX_TEXTS:
+                self._prepared[key] = _understood(entry)
 
     def role(self, entry: Entry) -> Role:
         """Understand an entry, and say what it means for the order of the log."""
@@ -39,7 +47,7 @@ class Texts:
             self.beyond += 1
             return self.role(entry._replace(text=framing.coarse(entry.kind, entry.text), thread=None, whole=False))
         if number is None:
-            fields = understand(entry.kind, entry.text, whole=entry.whole)
+            fields = self._prepared.pop(key, None) or _understood(entry)
             number = self._ids[key] = self._append(fields)
             self._roles[key] = _role(entry.kind, fields)
         role, name = self._roles[key]
@@ -65,11 +73,15 @@ class Texts:
 
     def _append(self, fields: Fields) -> int:
         number = len(self._ids)
-        columns = {**fields, **cost_of(fields)._asdict()}
         for name, column in self.columns.items():
-            column.append(columns.get(name))
+            column.append(fields.get(name))
         self.columns["text"][number] = number
         return number
+
+
+def _understood(entry: Entry) -> Fields:
+    fields = understand(entry.kind, entry.text, whole=entry.whole)
+    return {**fields, **cost_of(fields)._asdict()}
 
 
 def _role(kind: int, fields: Fields) -> tuple[int, str]:

@@ -13,20 +13,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
 from cpulens.errors import LogError
 from cpulens.trace.backing import Backing
 from cpulens.verbose import source
+from cpulens.verbose.keys import Entry
 from cpulens.verbose.parts import Part
 from cpulens.verbose.reading import Reading
 
 MOST: Final = 8
 _RESULT: Final = "result"
 _DONE: Final = "done"
-_POLL_SECONDS: Final = 0.1
+_EARLY: Final = "early-"
+_ERRORS: Final = "errors"
+_POLL_SECONDS: Final = 0.02
 
 
 def count(size_bytes: int, wanted: int | None, least_bytes: int) -> int:
@@ -39,9 +42,16 @@ def count(size_bytes: int, wanted: int | None, least_bytes: int) -> int:
 
 
 def read(
-    path: Path, size_bytes: int, processes: int, progress: Callable[[int, int | None], None] | None = None
+    path: Path,
+    size_bytes: int,
+    processes: int,
+    prepare: Callable[[list[Entry]], None],
+    progress: Callable[[int, int | None], None] | None = None,
 ) -> tuple[list[Part], Backing]:
-    """Read a file with so many processes; the backing holds the columns of the parts."""
+    """Read a file with so many processes; the backing holds the columns of the parts.
+
+    `prepare` is called with the first process's entries while they come, so that they can be understood meanwhile.
+    """
     backing = Backing()
     bounds = [size_bytes * at // processes for at in range(processes + 1)]
     started: list[tuple[subprocess.Popen[bytes], Path]] = []
@@ -49,12 +59,9 @@ def read(
         for start, end in itertools.pairwise(bounds):
             folder = backing.folder / f"part-{len(started)}"
             folder.mkdir()
-            module = [sys.executable, "-P", "-m", "cpulens.verbose.workers"]
-            command = [*module, str(path), str(start), str(end), str(folder)]
-            started.append((subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE), folder))
+            started.append((_start(path, start, end, folder), folder))
         _warm_up()
-        if progress is not None:
-            _watch([process for process, _ in started], [folder for _, folder in started], size_bytes, progress)
+        _watch(started, size_bytes, prepare, progress)
         parts = [_finished(process, folder) for process, folder in started]
     except BaseException:
         for process, _ in started:
@@ -63,6 +70,14 @@ def read(
         backing.close()
         raise
     return parts, backing
+
+
+def _start(path: Path, start: int, end: int, folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "cpulens.verbose.workers", str(path), str(start), str(end), str(folder)]
+    # numpy would start a pool of threads for linear algebra, of which there is none here.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    with (folder / _ERRORS).open("wb") as errors:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors, env=environment)
 
 
 def _warm_up() -> None:
@@ -74,25 +89,34 @@ def _warm_up() -> None:
 
 
 def _watch(
-    processes: list[subprocess.Popen[bytes]],
-    folders: list[Path],
+    started: list[tuple[subprocess.Popen[bytes], Path]],
     size_bytes: int,
-    progress: Callable[[int, int | None], None],
+    prepare: Callable[[list[Entry]], None],
+    progress: Callable[[int, int | None], None] | None,
 ) -> None:
-    """Tell how far the processes are until they have ended."""
-    while any(process.poll() is None for process in processes):
-        done = 0
-        for folder in folders:
-            with suppress(OSError, ValueError):
-                done += int((folder / _DONE).read_text())
-        progress(done, size_bytes)
+    """Use the time until the processes have ended: understand texts, and tell how far they are."""
+    seen = 0
+    while any(process.poll() is None for process, _ in started):
+        early = started[0][1] / f"{_EARLY}{seen}"
+        if early.exists():
+            with early.open("rb") as file:
+                prepare(pickle.load(file))
+            seen += 1
+            continue
+        if progress is not None:
+            progress(sum(_done_bytes(folder) for _, folder in started), size_bytes)
         time.sleep(_POLL_SECONDS)
 
 
+def _done_bytes(folder: Path) -> int:
+    with suppress(OSError, ValueError):
+        return int((folder / _DONE).read_text())
+    return 0
+
+
 def _finished(process: subprocess.Popen[bytes], folder: Path) -> Part:
-    _, words = process.communicate()
-    if process.returncode != 0:
-        last = words.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if process.wait() != 0:
+        last = (folder / _ERRORS).read_text("utf-8", "replace").strip().rpartition("\n")[2]
         raise LogError(
             f"A reading process ended with code {process.returncode}: {last or 'no word'}. "
             "Try again with one process (--processes 1)."
@@ -102,6 +126,34 @@ def _finished(process: subprocess.Popen[bytes], folder: Path) -> Part:
     return part
 
 
+class _Teller:
+    """What a process tells while it reads: bytes done, and its entries early on, in batches."""
+
+    def __init__(self, folder: Path, reading: Reading) -> None:
+        self._folder, self._reading = folder, reading
+        self._done = (folder / _DONE).open("w", encoding="ascii")
+        self._bytes = self._blocks = self._batches = self._told = 0
+
+    def block(self, size_bytes: int) -> None:
+        """Tell of one more block; entries after 4, 16, 64, … blocks."""
+        self._bytes += size_bytes
+        self._blocks += 1
+        self._done.seek(0)
+        self._done.write(str(self._bytes))
+        self._done.flush()
+        if self._blocks == 4 ** (self._batches + 1):
+            batch = self._folder / f"{_EARLY}{self._batches}"
+            with batch.with_suffix(".part").open("wb") as file:
+                pickle.dump(self._reading.keys.entries[self._told :], file, protocol=pickle.HIGHEST_PROTOCOL)
+            batch.with_suffix(".part").rename(batch)
+            self._told = len(self._reading.keys.entries)
+            self._batches += 1
+
+    def close(self) -> None:
+        """Stop telling."""
+        self._done.close()
+
+
 def main(arguments: list[str]) -> None:
     """Read one range: path, first byte, last byte, folder for the result."""
     from cpulens.verbose.kernel_numpy import Kernel
@@ -109,17 +161,12 @@ def main(arguments: list[str]) -> None:
     path, folder = Path(arguments[0]), Path(arguments[3])
     reading = Reading(folder)
     kernel = Kernel(reading)
-    done_bytes = 0
-    done = (folder / _DONE).open("w", encoding="ascii")
     file, limit = source.from_descriptor_range(path, int(arguments[1]), int(arguments[2]))
-    with file, done:
+    with file, closing(_Teller(folder, reading)) as teller:
         for block in source.blocks(file, limit):
             kernel.feed(block.data)
             reading.tally.cut += block.cut
-            done_bytes += len(block.data)
-            done.seek(0)
-            done.write(str(done_bytes))
-            done.flush()
+            teller.block(len(block.data))
     reading.columns.close()
     part = Part.of(reading)
     part.columns, part.folder = None, folder
