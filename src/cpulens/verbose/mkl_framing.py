@@ -22,7 +22,7 @@ _CALL: Final = re.compile(
     re.DOTALL,
 )
 _NAME: Final = re.compile(rb"(?:END )?[A-Za-z_][\w:]*\s?[(:]")
-_THREAD: Final = re.compile(rb" +TID:(\d{1,9})")
+_THREAD: Final = re.compile(rb" +TID:(\d{1,9})(?: (?= ))*")
 _PLAIN: Final = re.compile(rb"(?: [A-Z][A-Za-z]*:[^ ]+)*?(?: TID:\d+ *)?(?: NThr:[^ ]+)?")
 _OTHER: Final = re.compile(rb"MKL_VERBOSE (?:BEGIN \w+\(.*\)\s*$|Detected GPU|WARNING|ERROR)", re.DOTALL)
 #: Powers of ten from a unit to milliseconds, as a numerator and a denominator: one rounding only.

@@ -118,7 +118,7 @@ def _graph_time(fields: list[bytes]) -> tuple[float | None, int, bytes, bool] | 
         return None
     named = [index for index in range(len(fields) - 1, 4, -1) if b"backend" in fields[index]]
     at = named[0] + 1 if named else len(fields) - 1
-    if at >= len(fields) or (not named and not fields[3].startswith(b"attrs:")):
+    if at >= len(fields) or (not named and not any(field.startswith(b"attrs:") for field in fields[3:5])):
         return None
     number = _TIME.match(fields[at])
     if number is None:

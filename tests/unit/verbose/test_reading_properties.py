@@ -85,9 +85,15 @@ def test_cutting_and_gluing_never_loses_a_whole_record(lines: list[Line], data: 
     assert found[len(found) - len(wanted) :] == wanted
 
 
-@given(st.lists(LINES, min_size=1, max_size=8), st.lists(OWN_TEXT, min_size=1, max_size=8), st.randoms(use_true_random=False))
+@given(
+    st.lists(LINES, min_size=1, max_size=8),
+    st.lists(OWN_TEXT, min_size=1, max_size=8),
+    st.randoms(use_true_random=False),
+)
 @settings(max_examples=100, deadline=None)
-def test_interleaving_with_other_text_never_loses_a_whole_record(lines: list[Line], texts: list[str], rng: random.Random) -> None:
+def test_interleaving_with_other_text_never_loses_a_whole_record(
+    lines: list[Line], texts: list[str], rng: random.Random
+) -> None:
     mixed = [line.text for line in lines] + texts
     order = sorted(range(len(mixed)), key=lambda at: rng.random())
     glued = [rng.choice(("\n", "")) if at >= len(lines) else "\n" for at in order]
@@ -104,7 +110,13 @@ def framing_of(row: tuple) -> tuple[object, ...]:
 
 
 def framing_of_line(line: Line) -> tuple[object, ...]:
-    return line.library, line.event, line.primitive, line.duration_ms, line.start_ns if line.start_ns is not None else -(2**63)
+    return (
+        line.library,
+        line.event,
+        line.primitive,
+        line.duration_ms,
+        line.start_ns if line.start_ns is not None else -(2**63),
+    )
 
 
 @given(SHREDS)
@@ -138,7 +150,9 @@ def test_pieces_joined_are_the_line_again(data: bytes, _: int) -> None:
 
 @given(st.lists(LINES.map(lambda line: line.text) | OWN_TEXT, max_size=40), st.integers(1, 7))
 @settings(max_examples=100, deadline=None)
-def test_byte_ranges_hold_every_line_once(tmp_path_factory: pytest.TempPathFactory, lines: list[str], parts: int) -> None:
+def test_byte_ranges_hold_every_line_once(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], parts: int
+) -> None:
     path = tmp_path_factory.mktemp("ranges") / "log"
     data = "\n".join(lines).encode()
     path.write_bytes(data)
@@ -169,6 +183,10 @@ def test_a_torn_log_of_two_processes_keeps_every_whole_line() -> None:
 
     path = Path(__file__).parents[2] / "data" / "logs" / "onednn_v3.2_torn_2proc_2thr_longlines.log.gz"
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    whole = [number for number, line in enumerate(lines, 1) if line.startswith("onednn_verbose,") and line.count("onednn_verbose,") == 1]
+    whole = [
+        number
+        for number, line in enumerate(lines, 1)
+        if line.startswith("onednn_verbose,") and line.count("onednn_verbose,") == 1
+    ]
     records = set(load(path).events.select("line").collect()["line"])
     assert set(whole) <= records

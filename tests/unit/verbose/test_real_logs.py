@@ -136,10 +136,16 @@ def test_a_log_without_a_line_says_so(name: str) -> None:
     ("name", "expected"),
     [
         # Read off the first lines of each file by eye.
-        ("onednn_v2.0_cpp_v2_ts.log", [("onednn", "2.0.0", "28d31a28471e107508ff596c6b34440d434c6daa", "OpenMP", None)]),
+        (
+            "onednn_v2.0_cpp_v2_ts.log",
+            [("onednn", "2.0.0", "28d31a28471e107508ff596c6b34440d434c6daa", "OpenMP", None)],
+        ),
         ("onednn_v3.2_cpp_v1.log", [("onednn", "3.2.0", "40112196287e8866a7259df35f817229454d0c96", "OpenMP", 2)]),
         # The graph part repeats the header under its own marker: one copy of the library all the same.
-        ("onednn_v3.2_graph_verbose2.log", [("onednn", "3.2.0", "40112196287e8866a7259df35f817229454d0c96", "OpenMP", 2)]),
+        (
+            "onednn_v3.2_graph_verbose2.log",
+            [("onednn", "3.2.0", "40112196287e8866a7259df35f817229454d0c96", "OpenMP", 2)],
+        ),
         (
             "torch213_resnet_mkl_and_onednn.log",
             [
