@@ -74,11 +74,8 @@ def gather(imports: Sequence[str] = ()) -> dict[str, Any]:
 
 
 _EMPTY_MACHINE: Final[dict[str, Any]] = {
-    "cpus_allowed": None,
-    "cpus_online": None,
-    "nodes": [],
-    "groups": [],
-    "notes": [],
+    **dict.fromkeys(("cpus_allowed", "memory_nodes_allowed", "cpus_online", "quota_cpus", "cpus_isolated")),
+    **{"nodes": [], "groups": [], "notes": []},
 }
 _EMPTY_PROCESSOR: Final[dict[str, Any]] = {"notes": [], "amx": "absent", "amx_reason": "", "usable": [], "unusable": {}}
 _EMPTY_TUNING: Final = dict.fromkeys(("governors", "turbo", "transparent_huge_pages", "numa_balancing", "smt", "swap"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import sys
@@ -70,12 +71,10 @@ def _print(lines: list[Line]) -> None:
     """In colour on a terminal where rich is installed, else plain: the report needs no package."""
     console: Any = None
     if sys.stdout.isatty():
-        try:
-            from cpulens.report.terminal import console_for
+        with contextlib.suppress(ImportError):
+            from rich.console import Console
 
-            console = console_for(sys.stdout)
-        except ImportError:
-            console = None
+            console = Console(highlight=False)
     for line in lines:
         if console is None:
             print(line.text)

@@ -67,7 +67,7 @@ class _Page:
 
     def put(self, head: str, text: str, style: str = "", indent: int | None = None) -> None:
         """A head and a text after it, folded under the text, or to `indent`."""
-        shown = visible(" ".join(text.split()))
+        head, shown = visible(head), visible(" ".join(text.split()))
         for word, folder in self.places.items():
             if folder.strip("/") and f"{folder}/" in shown:
                 shown = shown.replace(f"{folder}/", f"{word}/")
@@ -105,7 +105,7 @@ def _machine(facts: Mapping[str, Any], page: _Page) -> None:
         )
         page.lines += [Line(line) for line in picture(machine, page.width)]
     allowed = machine["cpus_allowed"]
-    memory = machine.get("memory_nodes_allowed")
+    memory = machine["memory_nodes_allowed"]
     quota = machine["quota_cpus"]
     page.row(
         "this process",
