@@ -1,5 +1,6 @@
 """Verbose lines of every era, made to order, and what they must be read as."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -27,11 +28,15 @@ class Line:
 
 
 PRIMITIVES = st.sampled_from(("convolution", "matmul", "reorder", "inner_product", "eltwise", "softmax", "sum"))
-IMPLEMENTATIONS = st.sampled_from(("jit:avx512_core", "brg_matmul:avx512_core_amx", "ref:any", "gemm:jit", "simple:any", "acl"))
+IMPLEMENTATIONS = st.sampled_from(
+    ("jit:avx512_core", "brg_matmul:avx512_core_amx", "ref:any", "gemm:jit", "simple:any", "acl")
+)
 SHAPES = st.lists(st.integers(1, 4096), min_size=1, max_size=4).map(lambda sizes: "x".join(map(str, sizes)))
 #: As `%g` prints a number of milliseconds.
 TIMES = st.floats(0, 1e5, allow_nan=False).map(lambda time: f"{time:.6g}")
-STAMPS = st.integers(10**12, 2 * 10**12).flatmap(lambda ms: st.integers(0, 10**6 - 1).map(lambda part: f"{ms}.{part:06d}"))
+STAMPS = st.integers(10**12, 2 * 10**12).flatmap(
+    lambda ms: st.integers(0, 10**6 - 1).map(lambda part: f"{ms}.{part:06d}")
+)
 
 
 @st.composite
@@ -75,7 +80,15 @@ def mkl_lines(draw: Any) -> Line:
     routine = draw(st.sampled_from(("SGEMM", "DGEMV", "DGETRF", "ZAXPY")))
     n = draw(st.integers(1, 999))
     call = f"{routine}(N,{n},{n},{pointer},{n},{pointer})"
-    tail = draw(st.sampled_from(("CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2", "CNR:AUTO,STRICT Dyn:1 FastMM:1", "CNR:OFF Dyn:0 FastMM:1 TID:12 NThr:48")))
+    tail = draw(
+        st.sampled_from(
+            (
+                "CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2",
+                "CNR:AUTO,STRICT Dyn:1 FastMM:1",
+                "CNR:OFF Dyn:0 FastMM:1 TID:12 NThr:48",
+            )
+        )
+    )
     text = f"MKL_VERBOSE {call} {number // 100}.{number % 100:02d}{unit} {tail}"
     # Exact in decimal: the number printed, moved to milliseconds.
     exponent = {"ns": -6, "us": -3, "ms": 0, "s": 3}[unit] - 2

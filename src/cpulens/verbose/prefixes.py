@@ -35,7 +35,7 @@ _INSTANCE: Final = re.compile(
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ (\S+\[\d+\]): "
 )
 _MARKED: Final = re.compile(rb"(?:\x1b\[[0-9;?]*[ -/]*[@-~])*(?:mkldnn_|dnnl_|onednn_|MKL_VERBOSE |cpulens,v1,)")
-_JSON: Final = b'{"log":"'
+_JSON: Final = (b'{"log":"', b'{"log": "')
 
 
 class Stripped(NamedTuple):

@@ -1,5 +1,6 @@
 """One line of every shape there is, and every column that it must be read as. Worked out by hand from the line."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from typing import Any

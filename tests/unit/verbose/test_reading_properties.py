@@ -1,5 +1,6 @@
 """What must hold for any bytes, and for any mixture of records of every era."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import random
