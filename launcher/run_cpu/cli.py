@@ -9,8 +9,8 @@ import sys
 from run_cpu import options
 
 DESCRIPTION = """\
-Run a program on the right cores and memory of this host, once or as several instances side by side, and stand by
-until all of them have ended."""
+Run a program on the right cores and memory of this host, once or as several
+instances side by side, and stand by until all of them have ended."""
 
 EPILOG = """\
 examples:
@@ -20,8 +20,9 @@ examples:
   run_cpu --core-list 0-3,8-11 -- ./server -p 1  exactly these CPUs
   run_cpu --ninstances 4 --dry-run script.py     show the plan, start nothing
 
-exit code: 0 when all instances ended well, else that of the first that failed (128+n: ended by signal n;
-127: not found, 126: can't be started); 2 for options that can't go together and plans that can't be."""
+exit code: 0 when all instances ended well, else that of the first that failed
+(128+n: ended by signal n; 127: not found; 126: can't be started); 2 for
+options that can't go together and plans that can't be."""
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

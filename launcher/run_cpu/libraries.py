@@ -69,9 +69,7 @@ def _folders(environ: Mapping[str, str], root: str) -> list[str]:
     folders = [f"{prefix}/lib" for prefix in prefixes if prefix]
     folders += [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
     folders += ["/usr/local/lib", "/usr/local/lib64"]
-    folders += [
-        f"/usr/lib/{name}" for name in _listed(root, "/usr/lib") if name.endswith(("-linux-gnu", "-linux-musl"))
-    ]
+    folders += [f"/usr/lib/{machine}-linux-{libc}" for machine in ARCHITECTURES for libc in ("gnu", "musl")]
     folders += ["/usr/lib64", "/usr/lib", "/lib64", "/lib", "/opt/intel/oneapi/compiler/latest/lib"]
     return list(dict.fromkeys(folders))
 

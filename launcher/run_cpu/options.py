@@ -142,13 +142,13 @@ _PLAN: list[Row] = [
 GROUPS: list[tuple[str, str, list[Row]]] = [
     (
         "program",
-        "What to run. A .py file runs under this Python, unbuffered; anything else is started as it is.",
+        "A .py file runs under this Python, unbuffered; all else is started as it is.",
         _PROGRAM,
     ),
-    ("instances", "How many, and how large. Without any: one instance over all cores that may be used.", _INSTANCES),
+    ("instances", "Without any of these: one instance over all cores that may be used.", _INSTANCES),
     ("cores", "Which cores, and how instances may lie on them.", _CORES),
     ("binding", "Memory comes from the instance's own nodes, as long as they have some.", _BINDING),
-    ("libraries", "What is preloaded. Variables and libraries that you set yourself are always kept.", _LIBRARIES),
+    ("libraries", "What is preloaded. Variables and libraries that you set yourself are kept.", _LIBRARIES),
     ("running", "Standing by the instances until they end.", _RUNNING),
     ("plan", "Looking at the plan, saving it, running it elsewhere.", _PLAN),
 ]

@@ -35,13 +35,14 @@ def divide(pool: Pool, request: Request) -> list[Chunk]:
                 f"{count} instances need a core each, and {len(slots)} can be used; ask for fewer{_more(pool)}"
             )
         return equal(slots, count, request, keep_order=pool.ordered)
-    if request.cross == "allow" or pool.ordered:
+    run_on = request.cross == "allow" or pool.ordered
+    if run_on:
         chunks = partition.cut(slots, size, by_cpu)[: request.ninstances]
     else:
         chunks = fixed(slots, request.ninstances, size, by_cpu, request)
     if not chunks or len(chunks) < (request.ninstances or 1):
         raise _too_few(pool, request, size, by_cpu, len(chunks))
-    return _in_order(chunks, slots)
+    return chunks if run_on else _in_order(chunks, slots)
 
 
 def one_each(slots: list[Slot], request: Request) -> list[Chunk]:
@@ -130,7 +131,7 @@ def _fill(domains: Sequence[Domain], chunks: list[Chunk]) -> list[Chunk]:
 
 
 def _in_order(chunks: list[Chunk], slots: Sequence[Slot]) -> list[Chunk]:
-    place = {slot.core: index for index, slot in reversed(list(enumerate(slots)))}
+    place = {slot.core: index for index, slot in enumerate(slots)}
     return sorted(chunks, key=lambda chunk: place[chunk[0].core])
 
 
