@@ -1,6 +1,5 @@
 """Verbose lines of every era, made to order, and what they must be read as."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -158,13 +158,16 @@ def _numbered(trace: Trace, spans: list[tuple[str | None, int, int, int]]) -> An
     module = polars()
     if not spans:
         return trace.events
-    schema = {"instance": module.String, "first": module.Int64, "last": module.Int64, "number": module.Int32}
-    table = module.DataFrame(spans, schema=schema, orient="row").sort("first").lazy()
-    joined = trace.events.sort("seq").join_asof(
-        table, left_on="seq", right_on="first", by="instance", strategy="backward", check_sortedness=False
+    # A null is equal to nothing in a join, so the only instance of a log gets an empty name there.
+    schema = {"of": module.String, "first": module.Int64, "last": module.Int64, "number": module.Int32}
+    named = [(instance or "", first, last, number) for instance, first, last, number in spans]
+    table = module.DataFrame(named, schema=schema, orient="row").sort("first").lazy()
+    events = trace.events.sort("seq").with_columns(module.col("instance").fill_null("").alias("of"))
+    joined = events.join_asof(
+        table, left_on="seq", right_on="first", by="of", strategy="backward", check_sortedness=False
     )
     number = module.when(module.col("seq") < module.col("last")).then(module.col("number"))
-    return joined.with_columns(number.alias("iteration")).drop("first", "last", "number")
+    return joined.with_columns(number.alias("iteration")).drop("of", "first", "last", "number")
 
 
 def _notes(found: dict[str, Any]) -> list[str]:

@@ -1,6 +1,5 @@
 """What happens to logs on their way: glue, tears, prefixes, encodings, compression, locales, look-alikes."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import gzip
