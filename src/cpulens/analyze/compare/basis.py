@@ -13,7 +13,7 @@ from cpulens.analyze.compare.result import Basis
 from cpulens.errors import UsageError
 
 PER: Final = ("iteration", "calls", "run")
-#: A common ratio of calls must hold for so much of base's time in kernels that both sides have.
+#: A common ratio of calls must hold for so many of the kernels that both sides have, and so much of their time.
 _COMMON: Final = 0.5
 
 
@@ -43,28 +43,35 @@ def _of(base: int, new: int) -> str:
 
 
 def _per_calls(base: Calls, new: Calls, matches: list[Match]) -> Basis:
-    ratio = _common_ratio(base, new, matches)
-    if ratio is None:
-        text = "per run; the numbers of calls differ from kernel to kernel, so they are taken as they are"
-        return Basis("calls", base.runs, new.runs, text)
-    if ratio == 1:
-        return Basis("calls", base.runs, new.runs, "per run; both made as many calls of the kernels they share")
+    ratio, common = _ratio(base, new, matches)
+    if ratio == 1 and common:
+        return Basis("calls", base.runs, new.runs, "per run; both made as many calls of most of the kernels they share")
     times = f"{ratio:.4g} times" if ratio > 1 else f"1/{1 / ratio:.4g} of"
     text = f"per run of base's length: new made {times} base's calls of the kernels they share, and is divided by that"
+    if not common:
+        text += "; that is an average by time, for the numbers differ from kernel to kernel (--per run takes them as they are)"
     return Basis("calls", base.runs, new.runs * ratio, text)
 
 
-def _common_ratio(base: Calls, new: Calls, matches: list[Match]) -> float | None:
-    """How many calls a run of new makes for one of base, where most of the shared time agrees on it."""
+def _ratio(base: Calls, new: Calls, matches: list[Match]) -> tuple[float, bool]:
+    """How many calls a run of new makes for one of base, and whether most kernels and most time agree on that.
+
+    Where they don't, it is the ratio at which the shared kernels, at base's times, take as long as in base.
+    """
     before = np.bincount(base.kernel, minlength=len(base.variants)) / base.runs
     after = np.bincount(new.kernel, minlength=len(new.variants)) / new.runs
     time = np.bincount(base.kernel, base.duration_ms, minlength=len(base.variants))
-    agreeing: dict[float, float] = {}
-    for one in matches:
-        if one.base and one.new and one.stage != OTHER_WORK:
-            ratio = round(float(after[list(one.new)].sum() / before[list(one.base)].sum()), 9)
-            agreeing[ratio] = agreeing.get(ratio, 0.0) + float(time[list(one.base)].sum())
-    if not agreeing:
-        return None
-    ratio = max(agreeing, key=agreeing.__getitem__)
-    return ratio if agreeing[ratio] >= _COMMON * sum(agreeing.values()) else None
+    shared = [one for one in matches if one.base and one.new and one.stage != OTHER_WORK]
+    if not shared:
+        return 1.0, True
+    ratios = [round(float(after[list(one.new)].sum() / before[list(one.base)].sum()), 9) for one in shared]
+    times = [float(time[list(one.base)].sum()) for one in shared]
+    whole = sum(times)
+    agreeing: dict[float, list[float]] = {}
+    for ratio, spent in zip(ratios, times, strict=True):
+        agreeing.setdefault(ratio, []).append(spent)
+    ratio, spent_by = max(agreeing.items(), key=lambda item: sum(item[1]))
+    few = min(len(shared), 2)
+    if sum(spent_by) >= _COMMON * whole and len(spent_by) >= max(_COMMON * len(shared), few):
+        return ratio, True
+    return sum(one * spent for one, spent in zip(ratios, times, strict=True)) / whole if whole else 1.0, False

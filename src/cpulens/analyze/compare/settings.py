@@ -22,11 +22,11 @@ def differences(
     notes = []
     for section in _SECTIONS:
         before, after = _section(base, section), _section(new, section)
-        if before and after:
+        if before is not None and after is not None:
             for name in dict.fromkeys([*before, *after]):
                 found += _differing(name, before.get(name, {}), after.get(name, {}), known=True)
-        elif (before or after) and section in ("machine", "environment"):
-            silent = "new" if before else "base"
+        elif before != after and section in ("machine", "environment"):
+            silent = "base" if before is None else "new"
             notes.append(f"{silent} says nothing of its {section}: it can't be compared")
     return tuple(found), tuple(notes)
 
@@ -50,13 +50,14 @@ def _values(described: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
     return {str(one[name]): one[name] for one in described if one.get(name) is not None}
 
 
-def _section(facts: Sequence[dict[str, Any]], section: str) -> dict[str, dict[str, Any]]:
-    """Name → the distinct values of all runs of a side, by their text."""
-    found: dict[str, dict[str, Any]] = {}
+def _section(facts: Sequence[dict[str, Any]], section: str) -> dict[str, dict[str, Any]] | None:
+    """Name → the distinct values of all runs of a side, by their text; None where no run has the section."""
+    found: dict[str, dict[str, Any]] | None = None
     for run in (one for whole in facts for one in (whole, *whole.get("instances", {}).values())):
         content = run.get(section)
         if content is None:
             continue
+        found = found or {}
         for name, value in _flat(content, section):
             found.setdefault(name, {}).setdefault(str(value), value)
     return found
