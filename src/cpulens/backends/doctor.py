@@ -20,21 +20,27 @@ BACKENDS: Final = ("mkldnn", "mkl", "openmp", "nnpack", "kleidiai", "opt_einsum"
 DEVICES: Final = ("cuda", "cudnn", "cusparselt", "miopen", "mps")
 
 
-def snapshot() -> dict[str, Any]:
-    """Return what a trace keeps: machine, processor, tuning, OpenMP runtimes, allocators and variables.
+def snapshot(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what a trace keeps: machine, processor, tuning, and this process's OpenMP runtimes and allocators.
 
-    Standard library only; starts no child, loads nothing, and asks no runtime that would bind the calling thread (a
-    few milliseconds).
+    `environ`: the environment of another process that is to be described instead, on this host; its runtimes and
+    allocators are not known then, and left out. Standard library only; starts no child, loads nothing, and asks no
+    runtime that would bind the calling thread (3 ms on 2 CPUs).
     """
-    found = openmp.runtimes()
-    return {
+    values: dict[str, Any] = {
         "machine": host_values.machine(),
         "processor": cpu.details(),
         "tuning": host_values.tuning(),
+    }
+    if environ is not None:
+        return {**values, "variables": variables.relevant(environ)}
+    found = openmp.runtimes()
+    return {
+        **values,
+        "variables": variables.relevant(os.environ),
         "runtimes": [runtime._asdict() for runtime in found],
         "runtime_conflict": openmp.conflict(found),
         "allocators": allocators.allocators(os.environ),
-        "variables": variables.as_values(variables.variables()),
         "pytorch": pytorch.version() if pytorch.loaded() is not None else None,
     }
 
@@ -75,7 +81,9 @@ def gather(imports: Sequence[str] = ()) -> dict[str, Any]:
 
 _EMPTY_MACHINE: Final[dict[str, Any]] = {
     **dict.fromkeys(("cpus_allowed", "memory_nodes_allowed", "cpus_online", "quota_cpus", "cpus_isolated")),
-    **{"nodes": [], "groups": [], "notes": []},
+    "nodes": [],
+    "groups": [],
+    "notes": [],
 }
 _EMPTY_PROCESSOR: Final[dict[str, Any]] = {"notes": [], "amx": "absent", "amx_reason": "", "usable": [], "unusable": {}}
 _EMPTY_TUNING: Final = dict.fromkeys(("governors", "turbo", "transparent_huge_pages", "numa_balancing", "smt", "swap"))

@@ -12,6 +12,7 @@ from typing import Any
 from cpulens.backends import doctor, requirements
 from cpulens.machine.cpuinfo import request_amx
 from cpulens.report.doctor import Line, doctor_lines
+from cpulens.report.text import visible
 
 _WIDEST = 100
 
@@ -51,11 +52,11 @@ def run(args: argparse.Namespace) -> int:
     failed = [f"{one['module']} can't be imported: {one['error']}" for one in facts["imports"] if one["error"]]
     failed += [f"{one.name} is required and can't be used: {one.reason}" for one in checked if not one.met]
     for sentence in failed:
-        print(f"cpulens doctor: {sentence}", file=sys.stderr)
+        print(f"cpulens doctor: {visible(sentence)}", file=sys.stderr)
     if wanted and not args.json:
         for one in checked:
             if one.met:
-                print(f"{one.name}: {one.reason}")
+                print(visible(f"{one.name}: {one.reason}"))
     return 1 if failed else 0
 
 

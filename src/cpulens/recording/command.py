@@ -68,7 +68,7 @@ class RecordedCommand:
     def facts(self) -> dict[str, Any]:
         """Command, machine, the variables it got, wall time in milliseconds, exit code, notes."""
         return {
-            **known.common(self.command, self.environment),
+            **known.common(self.command, self.environment, child=True),
             "levels": self.levels,
             "wall_ms": self._child.wall_ms,
             "exit_code": self.exit_code,

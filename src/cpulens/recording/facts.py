@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from cpulens._version import __version__
+from cpulens.backends import doctor
 from cpulens.errors import CpulensError
 from cpulens.machine.isa import read_processor
 from cpulens.machine.limits import read_quota
@@ -91,8 +92,8 @@ def _cpu_name() -> str | None:
     return None
 
 
-def common(command: list[str], environ: dict[str, str]) -> dict[str, Any]:
-    """The facts that every recording has."""
+def common(command: list[str], environ: dict[str, str], *, child: bool = False) -> dict[str, Any]:
+    """The facts that every recording has; `child`: they are about another process, started with `environ`."""
     return {
         "recorded_by": f"cpulens {__version__}",
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -100,4 +101,5 @@ def common(command: list[str], environ: dict[str, str]) -> dict[str, Any]:
         "python": sys.version.split()[0],
         "machine": machine(),
         "environment": environment(environ),
+        "host": doctor.snapshot(environ if child else None),
     }
