@@ -161,6 +161,17 @@ def known() -> list[Peaks]:
     return sorted(same, key=lambda one: one.measured, reverse=True)
 
 
+def carried() -> list[dict[str, Any]]:
+    """What a recording takes along: the newest of `known` for each number of threads, without the host's name."""
+    newest: dict[int, Peaks] = {}
+    for one in known():
+        newest.setdefault(one.threads, one)
+    records = [one.record() for one in newest.values()]
+    for record in records:
+        record["conditions"].pop("host", None)
+    return records
+
+
 def for_threads(found: list[Peaks], threads: int) -> Peaks | None:
     """The first one that was measured with this many threads."""
     return next((one for one in found if one.threads == threads), None)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from cpulens._version import __version__
 from cpulens.backends import doctor
 from cpulens.errors import CpulensError
+from cpulens.machine import peaks
 from cpulens.machine.isa import read_processor
 from cpulens.machine.limits import read_quota
 from cpulens.machine.topology import read_topology
@@ -93,7 +94,11 @@ def _cpu_name() -> str | None:
 
 
 def common(command: list[str], environ: dict[str, str], *, child: bool = False) -> dict[str, Any]:
-    """The facts that every recording has; `child`: they are about another process, started with `environ`."""
+    """The facts that every recording has; `child`: they are about another process, started with `environ`.
+
+    `peaks`: what this host was measured to do, where that is known (`cpulens peak`).
+    """
+    known = peaks.carried()
     return {
         "recorded_by": f"cpulens {__version__}",
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -102,4 +107,5 @@ def common(command: list[str], environ: dict[str, str], *, child: bool = False) 
         "machine": machine(),
         "environment": environment(environ),
         "host": doctor.snapshot(environ if child else None),
+        **({"peaks": known} if known else {}),
     }
