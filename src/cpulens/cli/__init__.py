@@ -17,6 +17,8 @@ VERBS: Final = {
     "record": "run a command and record the oneDNN and oneMKL kernels it runs",
     "top": "show where the time of a run or log went",
     "findings": "say what is wrong with a run: evidence, what it costs, what to do",
+    "roofline": "say how near the kernels of a run came to what its host can do, and where time is lost",
+    "peak": "measure what this host can do: matrix products and passes over memory",
     "diff": "say what changed between two runs or logs, and what it comes from",
     "convert": "read logs into one run file, or into a table for other tools",
     "explain": "say in plain words what one log line means",
