@@ -59,6 +59,8 @@ def torch_capability(processor: Processor, setting: str | None, version: tuple[i
 
 
 def _own_capability(processor: Processor, version: tuple[int, int] | None) -> str:
+    if not processor.listed and processor.architecture in ("x86_64", "aarch64"):
+        return "DEFAULT"  # PyTorch reads /proc/cpuinfo, and gives up without it
     if processor.architecture == "x86_64":
         if processor.has("avx512vl", "avx512bw", "avx512dq", "fma"):
             return "AVX512"

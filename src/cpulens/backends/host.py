@@ -34,7 +34,7 @@ def machine(root: str = "/") -> dict[str, Any]:
     try:
         topology = read_topology(root)
     except CpulensError as error:
-        return {**values, **_no_topology(), "notes": [str(error)]}
+        return {**values, **_no_topology(), "notes": [f"the topology is not known: {str(error).partition(': ')[0]}"]}
     return {**values, **_described(topology), "notes": list(topology.notes)}
 
 

@@ -23,11 +23,14 @@ def microarchitecture() -> Microarchitecture:
         from archspec.cpu import TARGETS, host
     except ImportError:
         return Microarchitecture(None, None, "the package archspec is not installed: pip install archspec")
+    processor = read_processor()
+    if not processor.listed:
+        return Microarchitecture(None, None, "; ".join(processor.notes))
     try:
         nearest = str(host())
     except Exception as error:  # it reads /proc and sysctl, and raises what they raise
         return Microarchitecture(None, None, f"archspec can't tell: {type(error).__name__}: {error}")
-    return judge(read_processor(), nearest, frozenset(TARGETS))
+    return judge(processor, nearest, frozenset(TARGETS))
 
 
 def judge(processor: Processor, nearest: str, known: frozenset[str]) -> Microarchitecture:

@@ -38,7 +38,7 @@ class ProcessorFacts(NamedTuple):
     cpuinfo: Mapping[str, str]
     hwcap: int | None = None
     hwcap2: int | None = None
-    cpuid_7_1: tuple[int, int, int, int] | None = None  #: EAX, EBX, ECX, EDX of CPUID leaf 7, subleaf 1
+    cpuid: Mapping[str, tuple[int, int, int, int]] = {}  #: leaf → EAX, EBX, ECX, EDX; leaves "1", "7" and "7.1"
     xcomp_supported: int | None = None  #: state components that the kernel can grant on request
     xcomp_permitted: int | None = None  #: those that this process may use now
     sve_bytes: int | None = None  #: length of an SVE vector; 0: none
@@ -62,7 +62,7 @@ def read_facts(root: str = "/", architecture: str | None = None) -> ProcessorFac
         facts = facts._replace(hwcap=_getauxval(AT_HWCAP), hwcap2=_getauxval(AT_HWCAP2))
     if machine == "x86_64":
         return facts._replace(
-            cpuid_7_1=_cpuid_7_1(), xcomp_supported=xcomp(_ARCH_GET_XCOMP_SUPP), xcomp_permitted=permitted_components()
+            cpuid=_cpuid(), xcomp_supported=xcomp(_ARCH_GET_XCOMP_SUPP), xcomp_permitted=permitted_components()
         )
     if machine == "aarch64":
         return facts._replace(sve_bytes=_vector_bytes(_PR_SVE_GET_VL), sme_bytes=_vector_bytes(_PR_SME_GET_VL))
@@ -138,21 +138,24 @@ class _Leaf(ctypes.Structure):
     _fields_ = (("cpuid", ctypes.c_uint32 * 4), ("active", ctypes.c_uint32 * 4))
 
 
-_INDEX_7_ECX_1 = 6  #: of glibc's ``<sys/platform/x86.h>``
+#: Leaf → its index in glibc's ``<sys/platform/x86.h>``, and whether only the bits that the system supports count.
+_LEAVES = {"1": (0, True), "7": (1, True), "7.1": (6, False)}
 
 
-def _cpuid_7_1() -> tuple[int, int, int, int] | None:
-    """Return the leaf as glibc read it at start; the kernel leaves some of its bits out of ``/proc/cpuinfo``."""
+def _cpuid() -> dict[str, tuple[int, int, int, int]]:
+    """Return the leaves as glibc read them at start; the kernel leaves some of 7.1 out of ``/proc/cpuinfo``."""
     try:
         ask = _libc()["__x86_get_cpuid_feature_leaf"]
     except AttributeError:
-        return None
+        return {}
     ask.argtypes, ask.restype = [ctypes.c_uint], ctypes.POINTER(_Leaf)
-    leaf = ask(_INDEX_7_ECX_1)
-    if not leaf:
-        return None
-    eax, ebx, ecx, edx = leaf.contents.cpuid
-    return (eax, ebx, ecx, edx)
+    found = {}
+    for name, (index, active) in _LEAVES.items():
+        leaf = ask(index)
+        if leaf:
+            eax, ebx, ecx, edx = leaf.contents.active if active else leaf.contents.cpuid
+            found[name] = (eax, ebx, ecx, edx)
+    return found
 
 
 def _bytes(path: str) -> bytes:

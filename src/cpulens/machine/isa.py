@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cpulens.machine.cpuinfo import XTILEDATA, ProcessorFacts, read_facts
-from cpulens.machine.isa_table import CPUID_7_1, FEATURES, FLAG_FIELDS, HWCAPS, Feature
+from cpulens.machine.isa_table import CPUID, CPUID_7_1, FEATURES, FLAG_FIELDS, HWCAPS, Feature
 from cpulens.machine.models import generation
 
 TYPE_CHECKING = False
@@ -39,6 +39,7 @@ class Processor(NamedTuple):
     sve_bits: int
     sme_bits: int
     amx: Amx
+    listed: bool  #: whether the kernel's list could be read; else the flags come from other sources
     notes: tuple[str, ...]  #: what could not be read
 
     @property
@@ -101,18 +102,25 @@ def processor(facts: ProcessorFacts) -> Processor:
         sve_bits=8 * (facts.sve_bytes or 0) if "sve" in flags else 0,
         sme_bits=8 * (facts.sme_bytes or 0) if "sme" in flags else 0,
         amx=_amx(facts, flags),
+        listed=bool(info),
         notes=facts.notes,
     )
+
+
+_NO_REGISTERS = (0, 0, 0, 0)
 
 
 def _flags(facts: ProcessorFacts) -> frozenset[str]:
     found = set(facts.cpuinfo.get(FLAG_FIELDS.get(facts.architecture, ""), "").split())
     for word, bits in zip((facts.hwcap, facts.hwcap2), HWCAPS.get(facts.architecture, ({}, {})), strict=True):
         found.update(flag for bit, flag in bits.items() if word is not None and word >> bit & 1)
-    if facts.cpuid_7_1 is not None:
-        for (register, bit), (flag, needed) in CPUID_7_1.items():
-            if facts.cpuid_7_1[register] >> bit & 1 and needed in found:
-                found.add(flag)
+    for leaf, flag_of in CPUID.items() if not found else ():
+        registers = facts.cpuid.get(leaf, _NO_REGISTERS)
+        found.update(flag for (register, bit), flag in flag_of.items() if registers[register] >> bit & 1)
+    registers = facts.cpuid.get("7.1", _NO_REGISTERS)
+    for (register, bit), (flag, needed) in CPUID_7_1.items():
+        if registers[register] >> bit & 1 and needed in found:
+            found.add(flag)
     return frozenset(found)
 
 

@@ -86,5 +86,21 @@ CPUID_7_1 = {
     (3, 8): ("amx_complex", "amx_tile"),
     (3, 19): ("avx10", "avx512f"),
 }
+#: Bits of the leaves that stand in for an unreadable /proc/cpuinfo: leaf → (register, bit) → flag.
+CPUID = {
+    "1": {(2, 12): "fma", (2, 19): "sse4_1", (2, 28): "avx", (2, 29): "f16c"},
+    "7": {
+        (1, 5): "avx2",
+        (1, 16): "avx512f",
+        (1, 17): "avx512dq",
+        (1, 30): "avx512bw",
+        (1, 31): "avx512vl",
+        (2, 11): "avx512_vnni",
+        (3, 22): "amx_bf16",
+        (3, 23): "avx512_fp16",
+        (3, 24): "amx_tile",
+        (3, 25): "amx_int8",
+    },
+}
 #: Field of /proc/cpuinfo that holds the flags.
 FLAG_FIELDS = {"x86_64": "flags", "aarch64": "Features", "s390x": "features"}

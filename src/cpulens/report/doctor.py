@@ -183,7 +183,7 @@ def _processor(facts: Mapping[str, Any], page: _Page) -> None:
         page.put("  ", facts["failures"].get("processor", "not known"), "yellow")
         return
     micro = processor["microarchitecture"]
-    known = processor["generation"] or "a design that is not in our table"
+    known = processor["generation"] or "its design is not in our table"
     page.put("  ", f"{processor['name'] or processor['architecture']}: {known}")
     page.row("archspec", micro["name"] or micro["reason"])
     page.row("PyTorch uses", processor["capability"])

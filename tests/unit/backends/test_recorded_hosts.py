@@ -87,7 +87,7 @@ HOSTS = {
     "Granite Rapids": Host(
         x86(
             *("GenuineIntel", 6, 173, 1, SAPPHIRE),
-            cpuid_7_1=(1 << 4 | 1 << 5 | 1 << 21, 0, 0, 1 << 19),
+            cpuid={"7.1": (1 << 4 | 1 << 5 | 1 << 21, 0, 0, 1 << 19)},
             xcomp_supported=SUPPORTED,
             xcomp_permitted=PERMITTED,
         ),
@@ -277,8 +277,29 @@ def test_auxiliary_vector_alone_tells_an_arm_processor(tmp_path: Path) -> None:
     facts = read_facts(str(tmp_path), architecture="aarch64")
     found = processor(facts._replace(sve_bytes=16))
     assert found.flags == {"asimd", "asimddp", "sve", "sve2", "bf16"}
-    assert torch_capability(found, None).name == "SVE128"
+    assert onednn_isa(found, {}).name == "sve_128"
+    assert torch_capability(found, None).name == "DEFAULT", "PyTorch gives up without /proc/cpuinfo"
     assert found.notes == (f"{tmp_path}/proc/cpuinfo can't be read",)
+
+
+def test_cpuid_alone_tells_an_x86_processor() -> None:
+    """glibc's copy: leaf 1 ECX has FMA (12), SSE4.1 (19), AVX (28); leaf 7 EBX AVX2 (5) and AVX-512 F, DQ, BW, VL."""
+    leaves = {
+        "1": (0, 0, 1 << 12 | 1 << 19 | 1 << 28, 0),
+        "7": (0, 1 << 5 | 1 << 16 | 1 << 17 | 1 << 30 | 1 << 31, 1 << 11, 0),
+        "7.1": (1 << 5, 0, 0, 0),
+    }
+    found = processor(ProcessorFacts("x86_64", {}, cpuid=leaves, notes=("/proc/cpuinfo can't be read",)))
+    assert onednn_isa(found, {}).name == "avx512_core_bf16"
+    assert found.why_not("avx512_vnni") == "" and found.why_not("amx") == "the processor lacks amx_tile, amx_int8"
+    assert torch_capability(found, None).name == "DEFAULT", "PyTorch gives up without /proc/cpuinfo"
+
+
+def test_this_host_told_by_cpuid_is_the_one_that_the_kernel_lists() -> None:
+    facts = read_facts()
+    listed, told = processor(facts), processor(facts._replace(cpuinfo={}))
+    if facts.architecture == "x86_64" and facts.cpuid:
+        assert {f.name for f in listed.features} and listed.usable == told.usable
 
 
 def test_cpuinfo_of_several_processors_keeps_the_first() -> None:
