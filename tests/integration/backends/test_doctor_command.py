@@ -163,7 +163,9 @@ ctypes.CDLL("libgomp.so.1")
 from cpulens.backends import cpu, mkl, mkldnn, openmp, settings
 assert [r.family for r in openmp.runtimes()] == ["GNU"]
 assert isinstance(mkl.is_available(), bool) and mkldnn.why_not() and cpu.get_cpu_capability()
-assert "can't be read" in cpu.why_not("avx512") or "lacks" in cpu.why_not("avx512")
+assert cpu.processor().notes == ("/proc/cpuinfo can't be read",)
+assert cpu.microarchitecture().reason == "/proc/cpuinfo can't be read"
+assert cpu.features() and cpu.why_not("nonsense")
 assert settings.read("openmp.num_threads")
 """
     )
