@@ -1,6 +1,7 @@
 # make demo   record one small inference on the real libraries and print where its time went
 # make test   every test, with PyTorch
 # make check  lint, format, types, layers
+# make docs   the pages of docs/ as HTML, warnings as errors
 # Each makes the environment it needs, from nothing but python3, python3-venv and make.
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ DEMO_ENV = .venv-demo
 TEST_ENV = .venv-test
 DEMO_RUN = demo.cpulens
 
-.PHONY: demo test check benchmark clean
+.PHONY: demo test check docs benchmark clean
 
 demo: $(DEMO_ENV)/installed
 	$(DEMO_ENV)/bin/run_cpu --disable-iomp --ninstances 1 examples/demo.py $(DEMO_RUN)
@@ -27,6 +28,9 @@ check: $(TEST_ENV)/installed
 	$(TEST_ENV)/bin/ruff format --check .
 	$(TEST_ENV)/bin/mypy
 	$(TEST_ENV)/bin/lint-imports
+
+docs: $(TEST_ENV)/installed
+	$(TEST_ENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 benchmark: $(TEST_ENV)/installed
 	$(TEST_ENV)/bin/python benchmarks/record.py
