@@ -13,13 +13,8 @@ if TYPE_CHECKING:
     from run_cpu.placement import Instance
     from run_cpu.preload import Preloads
 
-#: Thread counts of the runtimes that inference on CPUs uses.
-THREADS = {
-    "OMP_NUM_THREADS": "OpenMP",
-    "MKL_NUM_THREADS": "oneMKL",
-    "OPENBLAS_NUM_THREADS": "OpenBLAS",
-    "NUMEXPR_NUM_THREADS": "NumExpr",
-}
+#: Thread counts of OpenMP, oneMKL, OpenBLAS and NumExpr.
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 #: Pins each thread, one a core first. `reset` gives the main thread its whole mask back after each parallel region;
 #: without it, whatever the program starts later (DataLoader workers) inherits one CPU.
@@ -68,16 +63,16 @@ def variables_of(
 
 def _unless_set(name: str, value: str, reason: str, environ: Mapping[str, str]) -> list[Variable]:
     if environ.get(name):
-        return [Variable(name, None, f"yours, {environ[name]}, is kept")]
+        return [Variable(name, None, f"kept as you have set it ({environ[name]})")]
     return [Variable(name, value, reason)]
 
 
 def _threads(instance: Instance, environ: Mapping[str, str]) -> list[Variable]:
     found: list[Variable] = []
-    for name, library in THREADS.items():
-        value, reason = str(instance.threads), f"{library}: one thread for each CPU of the instance"
+    for name in THREADS:
+        value, reason = str(instance.threads), "one thread for each CPU of the instance"
         if instance.threads < len(instance.cpus):
-            reason = f"{library}: no more threads than the CPU time that the cgroup grants"
+            reason = "no more threads than the CPU time that the cgroup grants"
         if _is_torchruns(name, environ):
             found.append(Variable(name, value, f"{reason}, instead of the 1 that torchrun sets by itself"))
         else:
@@ -91,11 +86,12 @@ def _is_torchruns(name: str, environ: Mapping[str, str]) -> bool:
 
 
 def _preload(preloads: Preloads, environ: Mapping[str, str]) -> list[Variable]:
+    kept = [Variable("LD_PRELOAD", None, reason) for reason in preloads.reasons]
     if not preloads.paths:
-        return []
+        return kept
     own = environ.get("LD_PRELOAD", "")
-    reason = "in this order: Intel's OpenMP runtime, the allocator" if len(preloads.paths) > 1 else "it loads here"
-    return [Variable("LD_PRELOAD", ":".join([*preloads.paths, *([own] if own else [])]), reason)]
+    reason = "preloaded as torch's launcher would; tried in a child process before"
+    return [*kept, Variable("LD_PRELOAD", ":".join([*preloads.paths, *([own] if own else [])]), reason)]
 
 
 def _intel_openmp(instance: Instance, preloads: Preloads, environ: Mapping[str, str], pin: bool) -> Iterable[Variable]:

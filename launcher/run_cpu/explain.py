@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 
 from cpulens.machine import cpulist
@@ -103,18 +104,21 @@ def instances(job: Job) -> list[str]:
 
 
 def variable_lines(variables: Sequence[Sequence[Variable]]) -> list[str]:
-    """Return the variables, each once where all instances have the same value."""
+    """Return the variables under their reasons; values that differ are given instance by instance."""
+    by_reason: dict[str, dict[str, list[str | None]]] = {}
+    for own in variables:
+        for variable in own:
+            by_reason.setdefault(variable.reason, {}).setdefault(variable.name, []).append(variable.value)
     lines = []
-    names = dict.fromkeys(variable.name for own in variables for variable in own)
-    for name in names:
-        found = [variable for own in variables for variable in own if variable.name == name]
-        values = list(dict.fromkeys(variable.value for variable in found))
-        if len(values) == 1:
-            setting = name if values[0] is None else f"{name}={values[0]}"
-        else:
-            setting = f"{name}={','.join(str(variable.value) for variable in found)} (by instance)"
-        lines += [f"  {setting}", f"      {found[0].reason}"]
-    return ["variables:", *lines] if lines else []
+    for reason, settings in by_reason.items():
+        lines.append(f"  {reason}:")
+        for name, values in settings.items():
+            different = list(dict.fromkeys(value for value in values if value is not None))
+            if different:
+                lines.append(f"    {name}={','.join(different)}" + (" (by instance)" if len(different) > 1 else ""))
+            else:
+                lines[-1] += f" {name}" if lines[-1].endswith(":") else f", {name}"
+    return ["variables:", *(line.removesuffix(": LD_PRELOAD") for line in lines)] if lines else []
 
 
 def shell_line(process: Process, bind_cpus: bool) -> str:
@@ -131,10 +135,10 @@ def shell_line(process: Process, bind_cpus: bool) -> str:
 
 
 def quoted(words: Iterable[str]) -> str:
-    """Return words quoted for a POSIX shell; control characters are written as escapes."""
-    return " ".join(
-        shlex.quote(word)
-        if word.isprintable()
-        else "$'" + word.encode("unicode_escape").decode().replace("'", "\\'") + "'"
-        for word in words
-    )
+    """Return words quoted for a shell; what can't be shown is written as the escapes of ``$'…'``, byte for byte."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _escaped(word) for word in words)
+
+
+def _escaped(word: str) -> str:
+    plain = {*range(0x20, 0x7F)} - {*b"\\'"}
+    return "$'" + "".join(chr(byte) if byte in plain else f"\\x{byte:02x}" for byte in os.fsencode(word)) + "'"

@@ -87,5 +87,8 @@ def _process(entry: dict[str, Any]) -> Process:
     instance = Instance(
         int(entry["index"]), cpus, int(entry["threads"]), tuple(int(node) for node in entry["memory_nodes"]), policy
     )
-    environment = {str(name): str(value) for name, value in entry["environment"].items()}
-    return Process(instance, environment, [str(word) for word in entry["argv"]])
+    environment = {str(name): str(value) for name, value in dict(entry["environment"]).items()}
+    argv = [str(word) for word in entry["argv"]]
+    if not argv:
+        raise ValueError("no argv")
+    return Process(instance, environment, argv)

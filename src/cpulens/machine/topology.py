@@ -173,6 +173,8 @@ def _efficient(sysfs: Sysfs, cores: list[tuple[int, ...]]) -> frozenset[int]:
     if performance and atom:
         return frozenset(first) & atom
     for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
+        if sysfs.number(f"devices/system/cpu/cpu{first[0]}/{name}") is None:
+            continue
         speed = {cpu: sysfs.number(f"devices/system/cpu/cpu{cpu}/{name}") for cpu in first}
         known = {cpu: value for cpu, value in speed.items() if value}
         if len(known) == len(first):
