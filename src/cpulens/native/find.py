@@ -87,14 +87,18 @@ def load(library: NativeLibrary, *, share_symbols: bool = False) -> ctypes.CDLL:
 
 def _open(path: str, mode: int) -> ctypes.CDLL:
     """Load the file; what it depends on may lie beside it, where wheels put it and the linker does not look."""
+    helped: set[str] = set()
     while True:
         try:
             return ctypes.CDLL(path, mode=mode)
         except OSError as error:
             missing = re.match(r"([^\s/]+): cannot open shared object file", str(error))
-            beside = os.path.join(os.path.dirname(path), missing[1]) if missing and "/" in path else ""
+            if "/" not in path or missing is None or missing[1] in helped:
+                raise
+            beside = os.path.join(os.path.dirname(path), missing[1])
             if not os.path.exists(beside) or os.path.samefile(beside, path):
                 raise
+            helped.add(missing[1])
             _open(beside, ctypes.RTLD_LOCAL)
 
 

@@ -113,21 +113,21 @@ def inner_product(x: Tensor, weights: Tensor, bias: Tensor | None = None, **opti
 
 def eltwise(algorithm: str, x: Tensor, alpha: float = 0.0, beta: float = 0.0, **options: Unpack[Options]) -> Array:
     """An element-wise function of x, such as "eltwise_relu"; `alpha` and `beta` as oneDNN's documentation says."""
-    src = _as_memory(x)
+    src = _as_memory(x, dense=True)
     options.setdefault("dtype", src.descriptor.dtype.name)
     call = _Call(options, {"src": src}, src.descriptor.dims)
-    source, target = call.descriptors()
+    source, target = call.alike()
     return call.run(Eltwise(algorithm, source, target, alpha, beta, attributes=call.attributes))
 
 
 def softmax(x: Tensor, axis: int = -1, *, log: bool = False, **options: Unpack[Options]) -> Array:
     """Softmax of x along `axis`, or its logarithm."""
-    src = _as_memory(x)
+    src = _as_memory(x, dense=True)
     ndims = src.descriptor.ndims
     if not -ndims <= axis < ndims:
         raise UsageError(f"softmax along dimension {axis} of a tensor of {ndims}")
     call = _Call(options, {"src": src}, src.descriptor.dims)
-    source, target = call.descriptors()
+    source, target = call.alike()
     algorithm = "softmax_log" if log else "softmax_accurate"
     return call.run(Softmax(source, target, axis % ndims, algorithm=algorithm, attributes=call.attributes))
 
@@ -194,6 +194,12 @@ class _Call:
             found.append(self._sources["bias"].descriptor)
         return found
 
+    def alike(self) -> tuple[MemoryDescriptor, MemoryDescriptor]:
+        """Descriptors of src and dst in the same layout, unless `formats` says otherwise."""
+        own = self._sources["src"].descriptor
+        same = MemoryDescriptor(own.dims, self._dtype, strides=own.strides) if own.is_plain else own
+        return self._described("src", own), self._described("dst", same)
+
     def _described(self, name: str, own: MemoryDescriptor) -> MemoryDescriptor:
         layout = self._formats if isinstance(self._formats, str) else self._formats.get(name, "plain")
         return own if layout == "plain" else MemoryDescriptor(own.dims, own.dtype, layout)
@@ -220,8 +226,13 @@ class _Call:
         return Memory(wanted) if self._initial is None else reordered(plain, wanted)
 
 
-def _as_memory(value: Tensor) -> Memory:
-    return value if isinstance(value, Memory) else memory_of(np.asarray(value))
+def _as_memory(value: Tensor, dense: bool = False) -> Memory:
+    """The tensor as memory; where an array has gaps and `dense` is asked for, on a copy."""
+    if isinstance(value, Memory):
+        return value
+    memory = memory_of(value)
+    has_gaps = memory.descriptor.reach_bytes > value.nbytes
+    return memory_of(np.ascontiguousarray(value)) if dense and has_gaps else memory
 
 
 def _result_dtype(source: DataType) -> DataType:

@@ -133,6 +133,14 @@ class MemoryDescriptor(Owned):
         return 0 if self.format_kind is FormatKind.any else int(self._lib.dnnl_memory_desc_get_size(self))
 
     @cached_property
+    def reach_bytes(self) -> int:
+        """Bytes from the first element to the end of the last: less than `size_bytes` where rows are padded."""
+        if not self.is_plain or 0 in self.dims:
+            return self.size_bytes
+        last = sum((size - 1) * step for size, step in zip(self.dims, self.strides, strict=True))
+        return (last + 1) * self.dtype.size_bytes
+
+    @cached_property
     def tag(self) -> str:
         """The layout's name as verbose lines print it, such as "acdb" or "ABcd16b16a"; "any", "opaque", "undef"."""
         if self.format_kind is not FormatKind.blocked:

@@ -42,8 +42,8 @@ class Memory(Owned):
         return found.value or 0
 
     def bytes_view(self) -> memoryview:
-        """The stored bytes, padding included, without a copy; it must not be used after `close`."""
-        size = self.descriptor.size_bytes
+        """The stored bytes, inner padding included, without a copy; it must not be used after `close`."""
+        size = self.descriptor.reach_bytes
         view = (ctypes.c_uint8 * size).from_address(self.address) if size else (ctypes.c_uint8 * 0)()
         view._keep = self  # type: ignore[attr-defined]
         return memoryview(view).cast("B")
@@ -78,5 +78,5 @@ def _reach_bytes(array: Any) -> int:
 
 
 def _check_size(descriptor: MemoryDescriptor, available_bytes: int) -> None:
-    if available_bytes < descriptor.size_bytes:
-        raise UsageError(f"{descriptor!r} needs {descriptor.size_bytes} bytes; the buffer has {available_bytes}")
+    if available_bytes < descriptor.reach_bytes:
+        raise UsageError(f"{descriptor!r} needs {descriptor.reach_bytes} bytes; the buffer has {available_bytes}")
