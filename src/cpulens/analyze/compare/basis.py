@@ -49,7 +49,10 @@ def _per_calls(base: Calls, new: Calls, matches: list[Match]) -> Basis:
     times = f"{ratio:.4g} times" if ratio > 1 else f"1/{1 / ratio:.4g} of"
     text = f"per run of base's length: new made {times} base's calls of the kernels they share, and is divided by that"
     if not common:
-        text += "; that is an average by time, for the numbers differ from kernel to kernel (--per run takes them as they are)"
+        text += (
+            "; that is an average by time, for the numbers differ from kernel to kernel "
+            "(--per run takes them as they are)"
+        )
     return Basis("calls", base.runs, new.runs * ratio, text)
 
 

@@ -25,17 +25,12 @@ _CHANGES: Final = {
     "auxiliary": "algorithm",
     "prop_kind": "propagation",
 }
+#: What tells a kernel from others; `layout` only where it is the work itself. The last are all that other work shares.
 _SHOWN: Final = (
-    "library",
-    "component",
-    "engine",
-    "primitive",
-    "prop_kind",
-    "problem",
-    "types",
-    "attributes",
-    "auxiliary",
-)
+    "library", "component", "engine", "primitive", "prop_kind", "problem", "types", "attributes", "auxiliary",
+    "own_layout",
+)  # fmt: skip
+_SHARED: Final = ("library", "component", "primitive")
 
 
 def times(
@@ -100,11 +95,8 @@ def _parts(base: Times | None, new: Times | None) -> tuple[float, float]:
 def _identity(variant: Variant, by: tuple[str, ...], kind: str) -> dict[str, Any]:
     if by:
         return dict(zip(by, variant.grouping, strict=True))
-    names = ("library", "component", "primitive") if kind == "other work" else _SHOWN
-    identity = {name: getattr(variant, name) or None for name in names}
-    if kind != "other work" and variant.own_layout:
-        identity["layout"] = variant.own_layout
-    return identity
+    names = _SHARED if kind == "other work" else _SHOWN
+    return {name.removeprefix("own_"): (getattr(variant, name) or None) if name in names else None for name in _SHOWN}
 
 
 def _label(before: Sequence[Variant], after: Sequence[Variant], by: tuple[str, ...], kind: str) -> str:
