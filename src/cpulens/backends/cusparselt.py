@@ -16,5 +16,10 @@ def why_not() -> str:
     return accelerators.why_not("cusparselt")
 
 
+def details() -> dict[str, Any]:
+    """Return whether PyTorch is built with it, and why not."""
+    return {"available": accelerators.built("cusparselt"), "reason": accelerators.why_not("cusparselt")}
+
+
 def __getattr__(name: str) -> Any:
     return _this.read(name)

@@ -71,7 +71,7 @@ def gather(imports: Sequence[str] = ()) -> dict[str, Any]:
         "preload_file": parts.take(variables.preload_file, "", "preload file"),
         "pytorch": {"version": pytorch.version(), "loaded": pytorch.loaded() is not None},
         "backends": {name: parts.take(_details_of(name), _NO_DETAILS, name) for name in BACKENDS},
-        "devices": {name: parts.take(_device(name), _NO_DETAILS, name) for name in DEVICES},
+        "devices": {name: parts.take(_details_of(name), _NO_DETAILS, name) for name in DEVICES},
         "frameworks": parts.take(frameworks.as_values, [], "frameworks"),
         "failures": failures,
     }
@@ -111,12 +111,6 @@ def _processor() -> dict[str, Any]:
 
 def _details_of(name: str) -> Callable[[], Any]:
     return lambda: importlib.import_module(f"cpulens.backends.{name}").details()
-
-
-def _device(name: str) -> Callable[[], dict[str, Any]]:
-    from cpulens.backends import accelerators
-
-    return lambda: {"available": accelerators.built(name), "reason": accelerators.why_not(name)}
 
 
 def _affinity() -> str | None:

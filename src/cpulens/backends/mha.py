@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cpulens.backends import pytorch
 
-__all__ = ["get_fastpath_enabled", "set_fastpath_enabled", "why_not"]
+__all__ = ["details", "get_fastpath_enabled", "set_fastpath_enabled", "why_not"]
 
 
 def get_fastpath_enabled() -> bool:
@@ -24,3 +26,9 @@ def set_fastpath_enabled(value: bool) -> None:
 def why_not() -> str:
     """One sentence: where the switch is, or why there is none."""
     return f"a switch of PyTorch {pytorch.version()}" if pytorch.loaded() is not None else pytorch.absence()
+
+
+def details() -> dict[str, Any]:
+    """Return whether there is a switch, why, and its value (None without PyTorch)."""
+    there = pytorch.loaded() is not None
+    return {"available": there, "reason": why_not(), "enabled": get_fastpath_enabled() if there else None}

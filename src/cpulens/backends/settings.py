@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from cpulens.backends import pytorch
 from cpulens.backends.scope import Scope
-from cpulens.backends.switches import TABLE, Switch
+from cpulens.backends.switch_kinds import Switch
+from cpulens.backends.switches import TABLE
 from cpulens.errors import BackendUnavailable, CpulensError, UsageError
 
 __all__ = ["ABSENT", "TABLE", "diff", "names", "read", "unavailable"]

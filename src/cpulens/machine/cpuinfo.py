@@ -51,7 +51,7 @@ def read_facts(root: str = "/", architecture: str | None = None) -> ProcessorFac
 
     A copy has no CPUID, no permissions and no vector lengths to ask for: those are None.
     """
-    machine = architecture or os.uname().machine
+    machine = architecture or _machine()
     cpuinfo = parse_cpuinfo(read_text(os.path.join(root, "proc/cpuinfo")))
     notes = () if cpuinfo else (f"{os.path.join(root, 'proc/cpuinfo')} can't be read",)
     auxv = parse_auxv(_bytes(os.path.join(root, "proc/self/auxv")))
@@ -96,7 +96,7 @@ def request_amx() -> bool:
 
     The permission can't be given back: for a process of one's own only, never for somebody else's.
     """
-    if os.uname().machine != "x86_64":
+    if _machine() != "x86_64":
         return False
     _libc().syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, ctypes.c_ulong(XTILEDATA))
     return bool((permitted_components() or 0) >> XTILEDATA & 1)
@@ -110,6 +110,11 @@ def xcomp(question: int) -> int | None:
     except (AttributeError, OSError):
         return None
     return mask.value if status == 0 else None
+
+
+def _machine() -> str:
+    """As in ``uname -m``; "" on systems without it."""
+    return os.uname().machine if hasattr(os, "uname") else ""
 
 
 def _libc() -> ctypes.CDLL:

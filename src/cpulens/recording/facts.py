@@ -12,41 +12,15 @@ from typing import Any, Final
 
 from cpulens._version import __version__
 from cpulens.backends import doctor
+from cpulens.backends.variables import relevant
 from cpulens.errors import CpulensError
 from cpulens.machine import peaks
 from cpulens.machine.isa import read_processor
 from cpulens.machine.limits import read_quota
 from cpulens.machine.topology import read_topology
 
-#: Variables that change which kernels run, on how many threads, where, or what is printed.
-_PREFIXES: Final = (
-    "ATEN_CPU_CAPABILITY",
-    "CT2_",
-    "DNNL_",
-    "GLIBC_TUNABLES",
-    "GOMP_",
-    "KMP_",
-    "LD_PRELOAD",
-    "LRU_CACHE_CAPACITY",
-    "MALLOC_",
-    "MKLDNN_",
-    "MKL_",
-    "NUMEXPR_",
-    "OMP_",
-    "ONEDNN_",
-    "OPENBLAS_",
-    "OV_",
-    "TF_ENABLE_ONEDNN_OPTS",
-    "TF_NUM_",
-    "THP_MEM_ALLOC_ENABLE",
-)
 #: libgomp.so.1, libgomp-a34b3233.so.1 (a wheel's copy), libiomp5.so, libomp.so, libomp-1b2c.so
 _OPENMP: Final = re.compile(r"lib(?:gomp|iomp5|omp)\d*(?:-\w+)?\.(?:so|dylib)")
-
-
-def environment(environ: dict[str, str]) -> dict[str, str]:
-    """Those variables of `environ` that matter for kernels, threads and memory."""
-    return {name: environ[name] for name in sorted(environ) if name.startswith(_PREFIXES)}
 
 
 def machine() -> dict[str, Any]:
@@ -105,7 +79,7 @@ def common(command: list[str], environ: dict[str, str], *, child: bool = False) 
         "command": command,
         "python": sys.version.split()[0],
         "machine": machine(),
-        "environment": environment(environ),
+        "environment": relevant(environ),
         "host": doctor.snapshot(environ if child else None),
         **({"peaks": known} if known else {}),
     }

@@ -8,7 +8,8 @@ import pytest
 
 from cpulens.backends import doctor
 from cpulens.machine import cpulist
-from cpulens.report.doctor import doctor_lines, picture
+from cpulens.report.doctor import doctor_lines
+from cpulens.report.machine_picture import picture
 
 GIB = 1 << 30
 
