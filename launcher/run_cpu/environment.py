@@ -108,15 +108,17 @@ def kept_notes(variables: Iterable[Variable], instance: Instance, environ: Mappi
     notes = []
     for variable in variables:
         own = environ.get(variable.name, "")
-        if variable.value is None and variable.name in THREADS and own != str(instance.threads):
-            crowd = ", more than it has CPUs" if own.isdecimal() and int(own) > len(instance.cpus) else ""
-            planned = f"the plan has {instance.threads} threads for instance {instance.number}"
-            notes.append(f"{variable.name}={own} is yours and stays{crowd}; {planned}")
-        elif variable.value is None and variable.name == "KMP_AFFINITY" and "reset" not in own and own != "disabled":
-            notes.append(
-                f"KMP_AFFINITY={own} is yours and stays; without reset in it, what the program starts later "
-                "inherits the one CPU of its main thread"
-            )
+        if variable.value is not None or variable.name == "LD_PRELOAD":
+            continue
+        note = f"{variable.name}={own} is yours and stays"
+        if variable.name in THREADS:
+            if own == str(instance.threads):
+                continue
+            note += ", more than it has CPUs" if own.isdecimal() and int(own) > len(instance.cpus) else ""
+            note += f"; the plan has {instance.threads} threads for instance {instance.number}"
+        elif variable.name == "KMP_AFFINITY" and "reset" not in own and own != "disabled":
+            note += "; without reset in it, what the program starts later inherits the one CPU of its main thread"
+        notes.append(note)
     for setting in binding_variables(environ):
         notes.append(
             f"{setting} is yours and stays; libgomp then binds the main thread to one place as soon as it is loaded, "

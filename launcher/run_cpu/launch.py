@@ -89,6 +89,9 @@ def _show(job: Job, topology: Topology, variables: list[list[Variable]], root: s
     from run_cpu.advice import advice
 
     job = job._replace(notes=(*job.notes, *advice(job, root)))
+    if not variables:
+        saved = [process.environment.items() for process in job.processes]
+        variables = [[environment.Variable(*item, "from the plan") for item in items] for items in saved]
     print(plan_file.to_text(job) if as_json else explain.explain(job, topology, variables))
 
 

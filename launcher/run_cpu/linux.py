@@ -22,6 +22,15 @@ def set_subreaper(on: bool) -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(on), 0, 0, 0)
 
 
+def allow_descriptors(count: int) -> None:
+    """Raise the soft limit of open files of this process where it is below `count` and may be raised."""
+    from resource import RLIMIT_NOFILE, getrlimit, setrlimit
+
+    soft, hard = getrlimit(RLIMIT_NOFILE)
+    if 0 <= soft < count:
+        setrlimit(RLIMIT_NOFILE, (count if hard < 0 else min(count, hard), hard))
+
+
 def die_with_parent(signal: int) -> None:
     """Get `signal` when the process that forked us ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal), 0, 0, 0)

@@ -40,11 +40,22 @@ def local_rank(environ: Mapping[str, str]) -> LocalRank | None:
     for starter, (rank_name, size_name) in VARIABLES.items():
         if environ.get(rank_name) and environ.get(size_name):
             return _checked(environ[rank_name], environ[size_name], starter, rank_name, size_name)
-    # Set by srun inside a job step only; SLURM_TASKS_PER_NODE alone also stands in a batch script's one process.
-    if environ.get("SLURM_LOCALID") and environ.get("SLURM_STEP_TASKS_PER_NODE"):
-        size = _slurm_tasks(environ["SLURM_STEP_TASKS_PER_NODE"], environ.get("SLURM_NODEID", "0"))
-        return _checked(environ["SLURM_LOCALID"], size, "srun", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE")
+    tasks = _slurm_tasks_variable(environ)
+    if environ.get("SLURM_LOCALID") and tasks:
+        size = _slurm_tasks(environ[tasks], environ.get("SLURM_NODEID", "0"))
+        return _checked(environ["SLURM_LOCALID"], size, "srun", "SLURM_LOCALID", tasks)
     return None
+
+
+def _slurm_tasks_variable(environ: Mapping[str, str]) -> str | None:
+    """Return the variable that says how many tasks srun started here.
+
+    A batch script's one process has SLURM_LOCALID and the job's counts as well, but is no step.
+    """
+    names = ["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"]
+    if environ.get("ENVIRONMENT") == "BATCH" and not environ.get("SLURM_STEP_ID"):
+        names = names[:1]
+    return next((name for name in names if environ.get(name)), None)
 
 
 def _checked(rank: str, size: str, starter: str, rank_name: str, size_name: str) -> LocalRank | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cpulens.machine import cpulist
-from run_cpu.placement.partition import node_of
+from run_cpu.placement.partition import group, largest_inside, node_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,13 +66,21 @@ def _idle(pool: Pool, everyone: list[Chunk], request: Request) -> str:
 
 def _remedy(pool: Pool, everyone: list[Chunk], idle: list[Slot], request: Request) -> str:
     """Which option would use the idle cores, and what it would give."""
+    count, slots = len(everyone), len(pool.slots)
     homes = {node_of(slot) for chunk in everyone for slot in chunk}
-    by_size = request.ncores is not None or request.mode == "latency"
     remedies = []
-    if not by_size and not request.fill and any(node_of(slot) in homes for slot in idle):
-        remedies.append("--fill hands them to the instances")
-    if not by_size and request.cross == "avoid" and not request.mode:
-        size = len(pool.slots) // len(everyone)
-        if size > min(map(len, everyone)):
-            remedies.append(f"--allow-cross-node gives {size} cores to each")
+    if request.ncores is not None or request.mode == "latency":
+        size = request.ncores or len(everyone[0])
+        larger = largest_inside([len(domain) for domain in group(pool.slots, node_of)], count)
+        if request.ninstances is None and request.cross == "avoid" and slots // size > count:
+            remedies.append(f"--allow-cross-node makes {slots // size} instances")
+        if larger > len(everyone[0]):
+            remedies.append(f"--ninstances {count} alone gives {larger} cores to each")
+    else:
+        if not request.fill and any(node_of(slot) in homes for slot in idle):
+            remedies.append("--fill hands them to the instances")
+        if request.cross == "avoid" and not request.mode and slots // count > min(map(len, everyone)):
+            remedies.append(f"--allow-cross-node gives {slots // count} cores to each")
+        if request.mode == "throughput" and any(slot.core.node is None for slot in idle):
+            remedies.append(f"--ninstances {count + 1} also uses those that belong to no node")
     return f"; {', or '.join(remedies)}" if remedies else ""

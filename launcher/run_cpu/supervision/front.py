@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import sys
 
@@ -48,9 +49,10 @@ def supervise(job: Job, conduct: Conduct) -> int:
     ignored = frozenset(n for n in _FORWARDED | {signal.SIGPIPE} if signal.getsignal(n) == signal.SIG_IGN)
     watched = (_FORWARDED - ignored) | {signal.SIGCHLD}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     shares_terminal = len(job.processes) == 1 and any(_is_terminal(descriptor) for descriptor in (0, 1, 2))
     around = Surroundings(
-        frozenset(mask), ignored - {signal.SIGPIPE}, os.environ, os.getpgrp() if shares_terminal else None
+        frozenset(mask), ignored - {signal.SIGPIPE}, os.environ, os.getpgrp() if shares_terminal else None, limits
     )
     linux.set_subreaper(True)
     try:

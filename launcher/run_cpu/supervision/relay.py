@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections import deque
@@ -22,6 +23,7 @@ class Sink:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.broken = False
+        self.trouble = ""  #: why it broke, when not because the reader has gone
         self.waiting_bytes = 0
         self._queue: deque[memoryview] = deque()
         plain_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
@@ -41,9 +43,10 @@ class Sink:
             written = os.write(self.descriptor, self._queue[0][: self._step_bytes])
         except BlockingIOError:
             return
-        except OSError:
+        except OSError as error:
             self.drop()
             self.broken = True
+            self.trouble = "" if error.errno == errno.EPIPE else os.strerror(error.errno or 0)
             return
         self.waiting_bytes -= written
         rest = self._queue.popleft()[written:]
@@ -65,6 +68,7 @@ class Stream:
         self.sink = sink
         self.open = True
         self._prefix = prefix
+        self.trouble = ""  #: why its log could not be written on
         self._log = log
         self._partial: list[bytes] = []
         self._partial_bytes = 0
@@ -112,7 +116,11 @@ class Stream:
 
     def _emit(self, text: bytes) -> None:
         if self._log is not None:
-            write_all(self._log, text)
+            try:
+                write_all(self._log, text)
+            except OSError as error:
+                self._log = None
+                self.trouble = os.strerror(error.errno or 0)
         if self._prefix:
             text = text.removesuffix(b"\n")
             text = self._prefix + text.replace(b"\n", b"\n" + self._prefix) + b"\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 import signal
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ class Surroundings(NamedTuple):
     ignored_signals: frozenset[int]
     environ: Mapping[str, str]
     group: int | None  #: process group to join; None: one of its own
+    open_files: tuple[int, int]  #: soft and hard limit
 
 
 class Started(NamedTuple):
@@ -82,6 +84,7 @@ def _become(
         os.dup2(copy, target, inheritable=True)
     for what, number in bind(process.instance, bind_cpus):
         os.write(report, f"{what} {number}\n".encode())
+    resource.setrlimit(resource.RLIMIT_NOFILE, around.open_files)
     try:
         os.execvpe(process.argv[0], process.argv, {**around.environ, **process.environment})
     except OSError as error:

@@ -57,6 +57,7 @@ class Supervisor:
     def run(self) -> int:
         """Run the job to its end and return its exit code."""
         linux.set_subreaper(True)
+        linux.allow_descriptors(4 * len(self.job.processes) + 64)
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we speak from the background of a terminal
         self.loop.watch_signals((signal.SIGCHLD, *ENDING), self._signalled)
         self.loop.watch(self._control, self._commanded)
@@ -64,8 +65,14 @@ class Supervisor:
             self._start(process)
         while not self._gone() or self.out.waiting_bytes or self.err.waiting_bytes:
             self._step()
+        self._attend_outputs()  # for what the last write met
+        while self.err.waiting_bytes:
+            self.err.write_some()
         if self.logs:
-            self.logs.finish(self.exit_code, self.children)
+            try:
+                self.logs.finish(self.exit_code, self.children)
+            except OSError as error:
+                os.write(2, f"run_cpu: result.json can't be written: {error.strerror}\n".encode())
         return self.exit_code
 
     def _gone(self) -> bool:
@@ -133,8 +140,12 @@ class Supervisor:
             else:
                 self.loop.unwatch(sink.descriptor)
             full = full or sink.waiting_bytes > HIGH_WATER_BYTES
+            if sink.trouble:
+                self.say(f"the instances' output can't be written: {sink.trouble}")
         for child in self.children:
             for stream in child.streams:
+                if stream.trouble:
+                    self.say(f"the log of instance {child.number} ends here: {stream.trouble}")
                 if stream.open:
                     self.loop.pause(stream.descriptor, full)
 
@@ -166,18 +177,19 @@ class Supervisor:
 
     def _send(self, number: int) -> None:
         """Send a signal to every instance's process group, or to each descendant where the group is the launcher's."""
-        if self.around.group is not None:
-            for pid in linux.descendants(os.getpid()):
+        running = [child.pid for child in self.children if child.code is None]
+        if self.around.group is None:
+            for pid in running:
+                _to(os.killpg, pid, number)
+        else:
+            for pid in linux.descendants(os.getpid()) or running:
                 _to(os.kill, pid, number)
-            return
-        for child in self.children:
-            if child.code is None:
-                _to(os.killpg, child.pid, number)
 
     def _kill(self) -> None:
         """The grace is over: kill every descendant, and look again until there is none."""
         for pid in linux.descendants(os.getpid()):
             _to(os.kill, pid, signal.SIGKILL)
+        self._send(signal.SIGKILL)
         if self._gone():  # only a reader that does not read keeps us
             self.out.drop()
             self.err.drop()

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import pty
+import resource
 import select
 import shutil
 import signal
@@ -465,6 +466,35 @@ def test_a_reader_that_does_not_read_does_not_hold_up_the_end(family: Family) ->
     time.sleep(0.5)  # the pipe to us is full long since
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(20) == 128 + signal.SIGTERM
+
+
+def test_a_full_disk_is_said_and_nothing_else_is_lost(tmp_path: Path) -> None:
+    """/dev/full takes the place of the disk, for the log and for our own output."""
+    (tmp_path / "run_instance_0.log").symlink_to("/dev/full")
+    result = run("--log-path", str(tmp_path), "echo", "hello")
+    assert (result.returncode, result.stdout) == (0, "hello\n")
+    assert "the log of instance 0 ends here: No space left on device" in result.stderr
+    with open("/dev/full", "w") as full:
+        command = [*LAUNCHER, "--log-path", str(tmp_path / "two"), "echo", "hello"]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert result.returncode == 0
+    assert "output can't be written: No space left on device" in result.stderr
+    assert (tmp_path / "two/run_instance_0.log").read_text() == "hello\n"
+
+
+def test_more_instances_than_files_may_be_open(tmp_path: Path) -> None:
+    """The supervisor gives itself room; the instances have the limit that they would have had."""
+    entry = {"cpus": CPUS[:1], "threads": 1, "memory_nodes": [], "memory_policy": "default", "environment": {}}
+    entries = [{**entry, "index": index, "argv": ["sh", "-c", "ulimit -n"]} for index in range(40)]
+    (tmp_path / "plan.json").write_text(json.dumps({"schema": 1, "instances": entries}))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    result = run(
+        "--plan-from",
+        str(tmp_path / "plan.json"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (50, hard)),
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert sorted(result.stdout.splitlines()) == sorted(f"[{index}] 50" for index in range(40))
 
 
 def test_closed_outputs_do_not_matter() -> None:

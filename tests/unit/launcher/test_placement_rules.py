@@ -144,6 +144,7 @@ def test_instances_share_no_l3_where_that_costs_nothing(plan: Plan) -> None:
 def test_a_fixed_size_without_a_count(plan: Plan) -> None:
     document = plan(TWO_SOCKETS, "--ncores-per-instance", "8")
     assert cpus(document) == [span(low, low + 7) for low in (0, 8, 16, 28, 36, 44)]
+    assert note(document, "8 of 56 cores stay idle", "--allow-cross-node makes 7", "--ninstances 6 alone gives 9 cores")
     assert len(plan(TWO_SOCKETS, "--ncores-per-instance", "8", "--allow-cross-node")["instances"]) == 7
 
 
@@ -336,6 +337,7 @@ def test_cpus_without_a_node(plan: Plan) -> None:
     one = plan(host, "--throughput-mode")
     assert cpus(one) == [list(range(1, 16, 2))]
     assert one["idle_cpus"] == list(range(0, 16, 2))
+    assert note(one, "8 of 16 cores stay idle", "--ninstances 2 also uses those that belong to no node")
     two = plan(host, "--ninstances", "2")
     assert cpus(two) == [list(range(1, 16, 2)), list(range(0, 16, 2))]
     assert memory(two) == [("preferred", [1]), ("default", [])]
@@ -422,4 +424,9 @@ def test_more_ranks_than_cores(refusal: Callable[..., str], monkeypatch: pytest.
 def test_a_batch_scripts_variables_are_no_ranks(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_LOCALID", "0")
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "4")
+    monkeypatch.setenv("ENVIRONMENT", "BATCH")
     assert cpus(plan(TWO_SOCKETS)) == [span(0, 55)]
+    # What srun starts from that script has a step, and may inherit the rest.
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
+    monkeypatch.setenv("SLURM_LOCALID", "3")
+    assert cpus(plan(TWO_SOCKETS)) == [span(42, 55)]
