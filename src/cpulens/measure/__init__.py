@@ -1,5 +1,5 @@
 """What must run to be known: the peaks of this host."""
 
-from cpulens.measure.peak import peak
+from cpulens.measure.peaks import peak
 
 __all__ = ["peak"]

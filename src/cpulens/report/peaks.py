@@ -16,7 +16,10 @@ def peaks_text(peaks: Peaks, where: str | None = None, width: int = 100) -> str:
     """Conditions, GEMM by data type, passes over memory by size, notes. `where`: the file that keeps them."""
     parts = [_head(peaks, where), _products(peaks), _streams(peaks), _notes(peaks)]
     lines = [line for part in parts for line in (*part, "")]
-    return "\n".join(textwrap.fill(visible(line), width, subsequent_indent=" " * 10) for line in lines).rstrip("\n")
+    wrapper = textwrap.TextWrapper(
+        width, subsequent_indent=" " * 10, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
+    return "\n".join(wrapper.fill(visible(line)) for line in lines).rstrip("\n")
 
 
 def _head(peaks: Peaks, where: str | None) -> Iterator[str]:

@@ -165,10 +165,11 @@ def best_product(data_type: str, budget_s: float, unsettled: list[str]) -> Produ
 def best_streams(size_bytes: int, budget_s: float, unsettled: list[str]) -> list[Stream]:
     """The fastest of each kernel over arrays of one size."""
     best: dict[str, tuple[Stream, bool]] = {}
-    for one in stream.passes(size_bytes):
-        timing = shortest(one.execute, budget_s)
-        rate = one.bytes_moved / timing.seconds / 1e9
-        if one.kernel not in best or rate > best[one.kernel][0].gbytes_per_s:
-            best[one.kernel] = (Stream(one.kernel, one.size_bytes, rate, one.library), timing.settled)
+    with stream.passes(size_bytes) as passes:
+        for one in passes:
+            timing = shortest(one.execute, budget_s)
+            rate = one.bytes_moved / timing.seconds / 1e9
+            if one.kernel not in best or rate > best[one.kernel][0].gbytes_per_s:
+                best[one.kernel] = (Stream(one.kernel, one.size_bytes, rate, one.library), timing.settled)
     unsettled += [kernel for kernel, (_, settled) in best.items() if not settled]
     return [found for found, _ in best.values()]
