@@ -311,6 +311,52 @@ def test_other_signals_are_handed_on(family: Family, tmp_path: Path) -> None:
     assert launcher.wait(20) == 9
 
 
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@needs_two_cpus
+def test_stop_and_continue_reach_all(family: Family, tmp_path: Path) -> None:
+    """Ctrl-Z and fg, as a shell sends them: the instances stop and go on with the launcher."""
+    launcher = family.launch("--ninstances", "2", *PYTHON, sleeper(tmp_path))
+    until(lambda: count(tmp_path)(2), "both are up")
+    pids = [launcher.pid, *(int(path.name.removeprefix("up")) for path in tmp_path.glob("up*"))]
+    launcher.send_signal(signal.SIGTSTP)
+    until(lambda: [state(pid) for pid in pids] == ["T"] * 3, "all have stopped")
+    launcher.send_signal(signal.SIGCONT)
+    until(lambda: "T" not in [state(pid) for pid in pids], "all go on")
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.wait(20) == 128 + signal.SIGTERM
+
+
+@needs_two_cpus
+def test_a_second_interrupt_ends_at_once(family: Family, tmp_path: Path) -> None:
+    before = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    launcher = family.launch("--ninstances", "2", "--grace", "100", *PYTHON, sleeper(tmp_path, before=before))
+    until(lambda: count(tmp_path)(2), "both are up")
+    launcher.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert launcher.poll() is None
+    launcher.send_signal(signal.SIGINT)
+    assert launcher.wait(20) == 128 + signal.SIGKILL
+
+
+@needs_two_cpus
+def test_one_failure_stops_an_instance_that_ignores_it(family: Family) -> None:
+    """The failing one's exit code stays, whatever it takes to end the other."""
+    program = f"""
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.sched_getaffinity(0) == {{{CPUS[0]}}}:
+    time.sleep(0.5)
+    raise SystemExit(3)
+time.sleep(300)
+"""
+    launcher = family.launch("--ninstances", "2", "--grace", "0.3", *PYTHON, program)
+    assert launcher.wait(20) == 3
+    assert family.members() == []
+
+
 #: A program with a child, a grandchild in a session of its own (a daemon), and a child that ignores SIGTERM.
 TREE = """
 if os.fork() == 0:
