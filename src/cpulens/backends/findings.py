@@ -47,12 +47,7 @@ def _environment(facts: Mapping[str, Any]) -> dict[str, str]:
 def _runtimes(facts: Mapping[str, Any]) -> Iterator[Finding]:
     runtimes = facts["runtimes"]
     if facts["runtime_conflict"]:
-        several = len({runtime["family"] for runtime in runtimes}) > 1
-        remedy = (
-            "let one serve all: preload it for the whole process (run_cpu --omp-runtime), or take the packages from "
-            "one distributor"
-        )
-        yield Finding("problem" if several else "advice", "openmp-conflict", facts["runtime_conflict"], remedy)
+        yield _several(facts)
     # A runtime that has bound the main thread still has the CPUs of before for its own threads.
     before = facts.get("cpus_allowed_before_imports")
     limit = usable_cpus({**facts["machine"], **({"cpus_allowed": before} if before else {})})
@@ -61,6 +56,24 @@ def _runtimes(facts: Mapping[str, Any]) -> Iterator[Finding]:
         if threads and limit and threads > limit:
             sentence = f"{runtime['family']}'s OpenMP would run {threads} threads where {limit} can run at once"
             yield Finding("problem", "oversubscription", sentence, f"OMP_NUM_THREADS={limit}")
+
+
+def _several(facts: Mapping[str, Any]) -> Finding:
+    families = {runtime["family"] for runtime in facts["runtimes"]}
+    if len(families) > 1 and _kmp_preloaded(_environment(facts)):
+        return Finding(
+            "advice",
+            "openmp-preloaded",
+            "the preloaded OpenMP runtime serves the callers of GNU's too; GNU's stays loaded without work, and still "
+            "binds the main thread when OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY is set",
+            "leave those variables unset",
+        )
+    remedy = "take the packages from one distributor, or let one runtime serve all: run_cpu preloads it"
+    return Finding("problem" if len(families) > 1 else "advice", "openmp-conflict", facts["runtime_conflict"], remedy)
+
+
+def _kmp_preloaded(environ: Mapping[str, str]) -> bool:
+    return any(name in environ.get("LD_PRELOAD", "") for name in ("libiomp5", "libomp"))
 
 
 def _thread_variables(facts: Mapping[str, Any]) -> Iterator[Finding]:
@@ -91,7 +104,7 @@ def _binding(facts: Mapping[str, Any]) -> Iterator[Finding]:
     binds = [n for n in ("OMP_PLACES", "GOMP_CPU_AFFINITY") if environ.get(n)]
     if environ.get("OMP_PROC_BIND", "").partition(",")[0].strip().lower() in _BINDS:
         binds.insert(0, "OMP_PROC_BIND")
-    kmp_preloaded = "libiomp5" in environ.get("LD_PRELOAD", "") or "libomp" in environ.get("LD_PRELOAD", "")
+    kmp_preloaded = _kmp_preloaded(environ)
     if binds and (len(families) > 1 or kmp_preloaded):
         yield Finding(
             "problem",

@@ -30,7 +30,7 @@ _GET, _SET, _BIND, _PLACES = "omp_get_max_threads", "omp_set_num_threads", "omp_
 _GNU, _KMP = "GOMP_parallel", "__kmpc_fork_call"
 #: With one of these set, a runtime of Intel's family binds the calling thread when it is asked anything.
 _BINDING: Final = ("KMP_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES", "KMP_HW_SUBSET")
-_PROC_BIND: Final = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread"}
+_PROC_BIND: Final = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "by KMP_AFFINITY"}
 
 
 class Runtime(NamedTuple):
@@ -39,7 +39,7 @@ class Runtime(NamedTuple):
     family: str  #: "GNU", "Intel" or "LLVM"
     path: str
     threads: int | None
-    proc_bind: str | None  #: false, true, primary, close or spread; None: not asked
+    proc_bind: str | None  #: false, true, primary, close, spread or by KMP_AFFINITY; None: not asked
     places: int | None  #: how many places threads are bound to; 0: not bound; None: not asked
 
     @property

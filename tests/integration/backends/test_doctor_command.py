@@ -258,6 +258,21 @@ def test_a_binding_variable_caught_in_the_act(program: Program) -> None:
 
 
 @pytest.mark.torch
+def test_a_preloaded_runtime_starved_by_a_binding_variable(program: Program) -> None:
+    """GNU's OpenMP, which comes with PyTorch, binds the main thread; the preloaded one then sees one CPU."""
+    intel = os.path.join(sys.prefix, "lib", "libiomp5.so")
+    found = facts(
+        doctor(program, "--json", "--import", "torch", LD_PRELOAD=f"{intel}:/nonexistent.so", OMP_PROC_BIND="close")
+    )
+    threads = {one["family"]: one["threads"] for one in found["runtimes"]}
+    codes = {one["code"]: one["severity"] for one in found["findings"]}
+    assert threads["Intel"] == 1 and threads["GNU"] == len(os.sched_getaffinity(0))
+    assert codes["bind-two-runtimes"] == codes["affinity-changed"] == codes["preload"] == "problem"
+    assert codes["openmp-preloaded"] == "advice"
+    assert found["allocators"]["preload_failed"] == ["/nonexistent.so"]
+
+
+@pytest.mark.torch
 def test_pytorch_installed_but_not_loaded_is_said(program: Program) -> None:
     page = " ".join(doctor(program).stdout.decode().split())
     assert "is installed but not loaded; --import torch looks into it" in page

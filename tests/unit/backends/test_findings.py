@@ -64,6 +64,14 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {"runtimes": [GNU, {**GNU, "path": "/c"}], "runtime_conflict": "2 copies of one OpenMP runtime are loaded"},
         *("advice", "openmp-conflict", "2 copies"),
     ),
+    "a preloaded runtime beside GNU's": (
+        {
+            "runtimes": [INTEL, GNU],
+            "runtime_conflict": "2 OpenMP runtimes are loaded",
+            "variables": variables(LD_PRELOAD="/b/libiomp5.so"),
+        },
+        *("advice", "openmp-preloaded", "serves the callers of GNU's too"),
+    ),
     "threads above the allowed CPUs": (
         {"runtimes": [{**GNU, "threads": 9}]},
         *("problem", "oversubscription", "9 threads where 8 can run at once"),
