@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comparison_support import HEADER, iterations, log, matmul, of_events, quantised, reorder, sampled
 from cpulens.analyze.compare import Comparison, Kernel, compare
+from cpulens.analyze.compare.numbering import numbered
 from cpulens.errors import LogError, UsageError
 
 
@@ -341,8 +343,6 @@ def test_two_processes_have_a_cold_call_each() -> None:
     one = log(text_calls + text_calls)
     events = one.events.collect()
     assert events["instance"].null_count() == len(events)
-    import polars as pl
-
     first = int(events.filter(pl.col("duration_ms") == 50.0)["seq"][1])
     process = pl.when(pl.col("seq") < first).then(pl.lit("0")).otherwise(pl.lit("1")).alias("instance")
     two = one.with_events(events.with_columns(process).lazy())
@@ -355,3 +355,23 @@ def test_of_events_keeps_the_texts() -> None:
     template = log([(matmul(), 1.0)])
     made = of_events(template, template.events.collect()["text"].to_numpy(), np.array([0.0, 2.0]))
     assert made.texts.equals(template.texts)
+
+
+columns_of_rows = st.integers(1, 30).flatmap(
+    lambda rows: st.tuples(
+        *(
+            st.lists(st.one_of(st.none(), values), min_size=rows, max_size=rows)
+            for values in (st.integers(-3, 4), st.sampled_from(["a", "b"]), st.booleans(), st.integers(0, 2**40))
+        )
+    )
+)
+
+
+@given(columns_of_rows)
+@settings(deadline=None)
+def test_rows_are_numbered_by_their_values(columns: tuple[list, ...]) -> None:
+    kinds = (pl.Int64, pl.String, pl.Boolean, pl.Int64)
+    number, firsts = numbered([pl.Series(values, dtype=kind) for values, kind in zip(columns, kinds, strict=True)])
+    rows = list(zip(*columns, strict=True))
+    assert [rows.index(row) for row in rows] == [int(firsts[at]) for at in number]
+    assert sorted(set(number)) == list(range(len(firsts)))

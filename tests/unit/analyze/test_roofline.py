@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cpulens
-from cpulens.analyze.roofline import choose, data_type, roofline, threads
+from cpulens.analyze.attainable import choose, data_type, threads
+from cpulens.analyze.roofline import roofline
 from cpulens.analyze.summary import summarize
 from cpulens.cli import main
 from cpulens.errors import LogError

@@ -63,7 +63,7 @@ def test_what_is_no_condition_gets_one_sentence(where: str, words: str) -> None:
     assert error.value.exit_code == 2
 
 
-WORDS = "primitive == 'a' ( ) and not - 1 is null in * duration_ms /".split()
+WORDS = ["primitive", "==", "'a'", "(", ")", "and", "not", "-", "1", "is", "null", "in", "*", "duration_ms", "/"]
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join)))

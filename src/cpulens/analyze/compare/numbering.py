@@ -22,8 +22,12 @@ def numbered(columns: Sequence[pl.Series]) -> tuple[NDArray[np.int32], NDArray[n
     """
     number = np.zeros(len(columns[0]), np.int32)
     for column in columns:
+        if column.null_count() == len(column) or (column.null_count() == 0 and column.min() == column.max()):
+            continue  # tells nothing apart
         codes = _codes(column)
-        number = _dense(number.astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes)
+        if number.any():
+            codes += number.astype(np.int64) * (int(codes.max(initial=0)) + 1)
+        number = _dense(codes)
     firsts = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
     # Of several values for one place the last is kept, so the rows go backwards.
     firsts[number[::-1]] = np.arange(len(number) - 1, -1, -1)
@@ -36,14 +40,13 @@ def _codes(column: pl.Series) -> NDArray[np.int64]:
 
     if column.dtype == pl.String:
         column = column.cast(pl.Categorical).to_physical()
-    if column.dtype == pl.Float64:
+    if column.dtype in (pl.Float64, pl.Boolean):
         column = column.rank("dense")
-    values = column.cast(pl.Int64)
-    lowest = values.min()
-    if lowest is None:
-        return np.zeros(len(column), np.int64)
-    codes: NDArray[np.int64] = (values - lowest + 1).fill_null(0).to_numpy()
-    return codes
+    lowest = column.min()
+    assert isinstance(lowest, int)
+    if column.null_count():
+        column = (column.cast(pl.Int64) + 1).fill_null(lowest)
+    return column.to_numpy().astype(np.int64) - lowest
 
 
 def _dense(labels: NDArray[np.int64]) -> NDArray[np.int32]:
