@@ -9,7 +9,8 @@ import shutil
 import sys
 from typing import Final
 
-from cpulens.analyze.roofline import DEFAULT_BY, choose, roofline
+from cpulens.analyze.attainable import choose
+from cpulens.analyze.roofline import DEFAULT_BY, roofline
 from cpulens.analyze.selection import covering, select
 from cpulens.analyze.summary import columns
 from cpulens.cli.selecting import add_selection, cumulative, selection

@@ -234,7 +234,8 @@ def test_no_kernel_of_the_demo_is_better_than_the_peaks(program, tmp_path):
         import sys
         sys.path.insert(0, sys.argv[1])
         import cpulens, demo, numpy
-        from cpulens.analyze.roofline import choose, roofline
+        from cpulens.analyze.attainable import choose
+        from cpulens.analyze.roofline import roofline
         from cpulens.measure import peak, peaks, stream
         from cpulens.native import mkl
 
