@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import weakref
 from pathlib import Path
 
@@ -16,6 +14,8 @@ class Backing:
     """
 
     def __init__(self) -> None:
+        import tempfile
+
         self.folder = Path(tempfile.mkdtemp(prefix="cpulens-"))
         self._finalizer = weakref.finalize(self, _remove, self.folder, os.getpid())
 
@@ -31,4 +31,6 @@ class Backing:
 
 def _remove(folder: Path, owner: int) -> None:
     if os.getpid() == owner:
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
-import zipfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -21,6 +19,8 @@ from cpulens.trace.tables import schema
 from cpulens.trace.writing import atomic
 
 if TYPE_CHECKING:
+    import zipfile
+
     import polars as pl
 
     from cpulens.trace.run import Trace
@@ -39,6 +39,8 @@ def recognise(start: bytes) -> bool:
 def save(trace: Trace, path: Path, *, force: bool) -> Path:
     """Write a trace; see `Trace.save`."""
     facts = json.dumps({"format": _FORMAT, "schema": SCHEMA_VERSION, "facts": trace.facts}, indent=1)
+    import zipfile
+
     texts = io.BytesIO()
     trace.texts.write_parquet(texts)
     with (
@@ -54,6 +56,8 @@ def save(trace: Trace, path: Path, *, force: bool) -> Path:
 
 def _write_events(trace: Trace, member: IO[bytes]) -> None:
     if trace.backing is not None and trace.backing.events.exists():
+        import shutil
+
         with trace.backing.events.open("rb") as events:
             shutil.copyfileobj(events, member, 1 << 20)
         return
@@ -64,6 +68,8 @@ def _write_events(trace: Trace, member: IO[bytes]) -> None:
 
 def load(path: Path) -> tuple[pl.DataFrame, pl.LazyFrame, dict[str, Any], Backing | None]:
     """Read texts, events, facts, and the backing of the events if they are long."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as archive:
             facts = _facts(path, archive.read("facts.json"))
@@ -102,6 +108,8 @@ def _events(archive: zipfile.ZipFile) -> tuple[pl.LazyFrame, Backing | None]:
     if archive.getinfo("events.parquet").file_size <= _IN_MEMORY_BYTES:
         frame: pl.LazyFrame = module.read_parquet(io.BytesIO(archive.read("events.parquet"))).lazy()
         return frame, None
+    import shutil
+
     backing = Backing()
     with archive.open("events.parquet") as member, backing.events.open("wb") as file:
         shutil.copyfileobj(member, file, 1 << 20)

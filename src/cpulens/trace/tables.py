@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,8 @@ def events_frame(columns: dict[str, Any]) -> pl.DataFrame:
 
 def require(*names: str) -> None:
     """Raise BackendUnavailable when a package for an exchange isn't installed."""
+    import importlib.util
+
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
         raise BackendUnavailable(

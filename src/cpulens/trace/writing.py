@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,8 @@ def atomic(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
         raise TraceFileError(f"{path} exists and is not overwritten. Give another name, or --force to replace it.")
     if path.is_dir():
         raise TraceFileError(f"{path} is a directory. Give the name of a file.")
+    import tempfile
+
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent or ".")
     except OSError as error:

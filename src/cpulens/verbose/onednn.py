@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cpulens.verbose import attributes, graph, implementations, problems, tensors
+from cpulens.verbose import attributes, implementations, problems, tensors
 from cpulens.verbose.onednn_framing import COMPONENTS, ENGINE, HEAD, is_graph, profile
 
 #: State of a creation or a compilation as printed → as the column `cache` says it.
@@ -48,6 +48,8 @@ def understand(text: bytes) -> Fields:
         event = "dispatch" if fields[1] == b"acl" else "info"
         return {"component": component or "primitive", "event": event, "engine": word, "message": _join(fields[1:])}
     if component == "graph" or is_graph(fields):
+        from cpulens.verbose import graph
+
         return {"component": "graph", "event": word, "cache": CACHE.get(state)} | graph.understand(fields)
     names = profile(head[1], fields)
     if names is None:

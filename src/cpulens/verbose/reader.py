@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from cpulens.errors import LogError
 from cpulens.trace import run_file
-from cpulens.verbose import source, workers
+from cpulens.verbose import source
 from cpulens.verbose.events import PLAIN_ROWS, Events
 from cpulens.verbose.kernel_plain import feed as feed_plain
 from cpulens.verbose.keys import MAX_TEXTS
@@ -115,8 +115,11 @@ def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> 
     backing, texts = None, Texts()
     with closing(stream):
         size = stream.size_bytes or 0
-        wanted = workers.count(size, way.processes, _WORKERS_BYTES)
-        if wait is None and stream.path is not None and wanted > 1 and size:
+        several = way.processes is None or way.processes > 1
+        if wait is None and stream.path is not None and several and size >= (1 if way.processes else _WORKERS_BYTES):
+            from cpulens.verbose import workers
+
+            wanted = workers.count(way.processes)
             parts, backing = workers.read(stream.path, size, wanted, texts.prepare, way.progress)
         else:
             parts = [_part(stream, wait, way.progress)]

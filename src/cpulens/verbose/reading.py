@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from cpulens.verbose import framing, pieces, prefixes
+from cpulens.verbose import framing, pieces
 from cpulens.verbose.columns import Columns
 from cpulens.verbose.keys import Keys
 
@@ -54,6 +54,8 @@ class Reading:
         if number == 0:
             line = line.removeprefix(_UTF8_BOM)
         if not line.startswith(_MARKERS):
+            from cpulens.verbose import prefixes
+
             found = prefixes.strip(line)
             line, instance = found.text, found.instance
         for piece in pieces.split(line):

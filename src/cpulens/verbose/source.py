@@ -6,9 +6,7 @@ with the end of a line, but for the last one of the source.
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -112,8 +110,12 @@ def standard_input() -> Stream:
 
 def _plain(start: bytes, file: IO[bytes], opened: list[IO[bytes]]) -> IO[bytes]:
     if start.startswith(_GZIP):
+        import gzip
+
         file = decompressed(gzip.GzipFile(fileobj=file), opened)
     elif start.startswith(_XZ):
+        import lzma
+
         file = decompressed(lzma.LZMAFile(file), opened)  # noqa: SIM115
     elif start.startswith(_ZSTD):
         file = decompressed(_zstd(file), opened)

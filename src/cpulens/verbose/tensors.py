@@ -16,8 +16,6 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cpulens.verbose.old_layouts import letters
-
 #: `f8_e5m2` before `e5m2`-like endings: the longest spelling wins, for names themselves hold underscores.
 DATA_TYPES: Final = (
     "f8_e5m2", "f8_e4m3", "f4_e2m1", "f4_e3m0", "boolean", "undef", "bf16", "e8m0",
@@ -99,6 +97,8 @@ def _old_tensor(name: str, dt: str, tag: str) -> Tensor:
         return Tensor(name, dt, "", "any", "any", "", "")
     if tag in ("wino", "wino_fmt", "rnn_packed", "blocked"):
         return Tensor(name, dt, "", tag.removesuffix("_fmt"), "", "", "")
+    from cpulens.verbose.old_layouts import letters
+
     return Tensor(name, dt, "", "blocked", letters(tag), "", "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cpulens.verbose import framing, mkl, onednn
+from cpulens.verbose import framing
 
 _LIBRARIES: Final = {framing.ONEDNN: "onednn", framing.MKL: "mkl", framing.MARKER: "cpulens"}
 
@@ -22,8 +22,12 @@ def understand(kind: int, text: bytes, *, whole: bool = True) -> Fields:
         return {"library": library, "event": "unknown", "message": raw, "raw": raw}
     fields: Fields = {"library": _LIBRARIES[kind], "raw": raw if whole else None}
     if kind == framing.ONEDNN:
+        from cpulens.verbose import onednn
+
         fields |= onednn.understand(text)
     elif kind == framing.MKL:
+        from cpulens.verbose import mkl
+
         fields |= mkl.understand(text)
     else:
         _, _, event, name = raw.split(",", 3)

@@ -32,12 +32,10 @@ _ERRORS: Final = "errors"
 _POLL_SECONDS: Final = 0.02
 
 
-def count(size_bytes: int, wanted: int | None, least_bytes: int) -> int:
-    """Say how many processes are worth it: one per usable CPU, each with at least `least_bytes` / 2 to read."""
+def count(wanted: int | None) -> int:
+    """Say how many processes shall read: as many as wanted, or one per usable CPU, at most 8."""
     if wanted is not None:
         return max(wanted, 1)
-    if size_bytes < least_bytes:
-        return 1
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST)
 
 

@@ -72,9 +72,8 @@ def test_progress_comes_to_the_end(long_log: Path) -> None:
 
 def test_how_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(64)))
-    assert workers.count(10 << 20, None, 64 << 20) == 1
-    assert workers.count(65 << 20, None, 64 << 20) == 8
-    assert workers.count(10, 3, 64 << 20) == 3
+    assert workers.count(None) == 8
+    assert workers.count(3) == 3
 
 
 def test_the_temporary_files_go_with_the_trace(long_log: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
