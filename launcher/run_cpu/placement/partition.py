@@ -5,6 +5,8 @@ A *domain* is a run of slots that an instance should not leave: the slots of a N
 
 from __future__ import annotations
 
+import itertools
+
 from run_cpu.placement.pool import Slot
 
 TYPE_CHECKING = False
@@ -52,32 +54,41 @@ def largest_inside(sizes: Sequence[int], count: int) -> int:
 
 
 def runs(domains: Sequence[Domain], size: int) -> list[list[Domain]]:
-    """Return runs of neighbouring whole domains that hold at least `size` slots each, as many as there are.
+    """Return runs of neighbouring domains, each enough for `size` slots, as many as there are.
 
-    Each run is as short as possible: domains at its ends that it can do without are left out.
+    A run is as short as can be. One of several domains uses all of them: at least half of its last one is needed.
     """
     found: list[list[Domain]] = []
     run: list[Domain] = []
+    length = 0
     for domain in domains:
         run.append(domain)
-        if sum(map(len, run)) >= size:
-            while len(run) > 1 and sum(map(len, run[1:])) >= size:
-                run.pop(0)
-            found.append(run)
-            run = []
+        length += len(domain)
+        while length - len(run[0]) >= size:
+            length -= len(run.pop(0))
+        if length >= size:
+            if len(run) == 1 or 2 * (length - size) <= len(domain):
+                found.append(run)
+                run, length = [], 0
+            else:
+                length -= len(run.pop(0))
     return found
 
 
-def largest_run(groups: Sequence[Sequence[Domain]], count: int) -> int:
-    """Return the largest size at which runs of whole domains, each inside one group, make `count` pieces; 0: none."""
-    low, high = 0, max((sum(map(len, domains)) for domains in groups), default=0)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(len(runs(domains, middle)) for domains in groups) >= count:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def largest_run(groups: Sequence[Sequence[Domain]], count: int, above: int) -> int:
+    """Return the largest size over `above` at which runs, each inside one group, make `count` pieces; 0: none.
+
+    Only the lengths of runs can be such sizes.
+    """
+    lengths: set[int] = set()
+    for domains in groups:
+        for start in range(len(domains)):
+            lengths.update(itertools.accumulate(map(len, domains[start:])))
+    most = sum(len(domain) for domains in groups for domain in domains) // count
+    for size in sorted((length for length in lengths if above < length <= most), reverse=True):
+        if sum(len(runs(domains, size)) for domains in groups) >= count:
+            return size
+    return 0
 
 
 def share(capacities: Sequence[int], count: int, order: Sequence[int], close: bool) -> list[int]:

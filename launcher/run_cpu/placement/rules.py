@@ -91,8 +91,8 @@ def _largest(domains: list[Domain], count: int, request: Request) -> list[Chunk]
     if count < len(by_package):
         levels.append([[[slot for domain in nodes for slot in domain] for nodes in by_package]])
     for groups in levels:
-        size = partition.largest_run(groups, count)
-        if size > best:
+        size = partition.largest_run(groups, count, above=best)
+        if size:
             best = size
             found = [partition.runs(nodes, size) for nodes in groups]
             counts = partition.share([len(f) for f in found], count, range(len(found)), request.close)

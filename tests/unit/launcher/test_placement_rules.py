@@ -113,6 +113,13 @@ def test_whole_nodes_of_unequal_size_are_combined_as_evenly_as_they_can_be(plan:
     assert [len(c) for c in cpus(plan(regular(1, 6, [1, 1, 12, 12, 12, 12]), "--ninstances", "5"))] == [6] * 5
 
 
+def test_no_sliver_of_another_node_for_the_sake_of_size(plan: Plan) -> None:
+    # 18, 18, 16 and 16 cores, three instances: 16 inside nodes, not 18 of which the last takes two from a fourth node.
+    assert cpus(plan(regular(1, 4, [18, 18, 16, 16]), "--ninstances", "3")) == [span(0, 15), span(18, 33), span(36, 51)]
+    # One core less of a node of 43 is no sliver.
+    assert [len(c) for c in cpus(plan(regular(2, 2, [43, 43, 42, 42]), "--ninstances", "2"))] == [84, 84]
+
+
 def test_a_small_share_of_a_node_does_not_make_instances_small(plan: Plan) -> None:
     """A cpuset with a whole node and one CPU of the other."""
     host = TWO_SOCKETS._replace(allowed=tuple(span(0, 28)))
