@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Final, NamedTuple
@@ -72,9 +73,14 @@ class _Child:
             f"import sys; sys.path[:] = {sys.path!r}; sys.prefix = {sys.prefix!r}\n"
             "from cpulens.backends import environment_trial as t; t.main()"
         )
+        self._process: subprocess.Popen[bytes] | None = None
+        if not re.match(r"(?:python|pypy)", os.path.basename(sys.executable or "")):
+            # In a program that embeds Python, `sys.executable` may be that program.
+            self._failure = f"{sys.executable or 'this program'} is no Python interpreter that a child could run"
+            return
         quiet = {name: value for name, value in os.environ.items() if not name.endswith("_VERBOSE")}
         try:
-            self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
+            self._process = subprocess.Popen(
                 [sys.executable, "-S", "-E", "-c", code, *libraries],
                 env={**quiet, "MKL_THREADING_LAYER": "sequential"},
                 stdin=subprocess.DEVNULL,
@@ -82,7 +88,6 @@ class _Child:
                 stderr=subprocess.PIPE,
             )
         except OSError as error:
-            self._process = None
             self._failure = f"no child can be started to try it ({error.strerror})"
 
     def results(self) -> dict[str, Trial]:

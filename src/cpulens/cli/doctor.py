@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--require",
         metavar="NAMES",
         default="",
-        help="exit with 1 and the reason unless all of these can be used: backends (mkldnn, mkl, openmp, acl, …) and "
-        "extensions of the processor (amx, avx512_bf16, sve, …), joined by commas",
+        help="for scripts: no page, but exit with 1 and the reason unless all of these can be used: backends (mkldnn, "
+        "mkl, openmp, acl, …) and extensions of the processor (amx, avx512_bf16, sve, …), joined by commas",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

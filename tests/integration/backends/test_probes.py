@@ -117,6 +117,12 @@ def test_no_child_can_be_started(program: Program) -> None:
     assert "no child can be started to try it (Operation not permitted)" in str(found["mkl"][1])
 
 
+def test_a_program_that_embeds_python_is_not_started_again(program: Program) -> None:
+    found = answers(program("import sys; sys.executable = '/usr/sbin/server'\n" + ASK))
+    assert found["mkl"][0] is False
+    assert "/usr/sbin/server is no Python interpreter that a child could run" in str(found["mkl"][1])
+
+
 def test_two_openmp_runtimes(program: Program) -> None:
     """GNU's and Intel's in one process: found, told apart, counted, and set together."""
     done = program(

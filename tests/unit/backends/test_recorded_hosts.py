@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import archspec.cpu as archspec_cpu
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cpulens.backends.capability import onednn_isa, torch_capability
 from cpulens.backends.microarchitecture import judge, target
-from cpulens.machine.cpuinfo import ProcessorFacts, parse_cpuinfo, read_facts
+from cpulens.machine.cpuinfo import ProcessorFacts, parse_auxv, parse_cpuinfo, read_facts
 from cpulens.machine.isa import processor
 
 AVX2 = "fpu sse sse2 ssse3 sse4_1 sse4_2 popcnt avx f16c fma avx2 bmi1 bmi2"
@@ -305,3 +307,35 @@ def test_this_host_told_by_cpuid_is_the_one_that_the_kernel_lists() -> None:
 def test_cpuinfo_of_several_processors_keeps_the_first() -> None:
     text = "processor\t: 0\nflags\t\t: avx avx2\n\nprocessor\t: 1\nflags\t\t: avx\n\nmachine: last\n"
     assert parse_cpuinfo(text) == {"processor": "0", "flags": "avx avx2", "machine": "last"}
+
+
+WORDS = st.text(alphabet=st.characters(codec="utf-8"), max_size=40)
+
+
+@given(
+    architecture=st.sampled_from(["x86_64", "aarch64", "ppc64le", "s390x", "riscv64", ""]),
+    cpuinfo=st.dictionaries(
+        st.sampled_from(["flags", "Features", "features", "cpu", "model", "cpu family", "stepping", "vendor_id"])
+        | st.sampled_from(["CPU part", "CPU implementer", "processor 0", "model name"]),
+        WORDS | st.sampled_from(["GenuineIntel", "AuthenticAMD", "6", "0x41", "0xd40", "25", SAPPHIRE]),
+    ),
+    words=st.tuples(*[st.none() | st.integers(0, 2**64 - 1)] * 4),
+    sve_bytes=st.none() | st.integers(0, 256),
+)
+def test_no_account_of_a_processor_is_too_strange(
+    architecture: str, cpuinfo: dict[str, str], words: tuple[int | None, ...], sve_bytes: int | None
+) -> None:
+    """Whatever a kernel, a sandbox or a copied tree says: an answer, and each extension is in or has a reason."""
+    hwcap, hwcap2, supported, permitted = words
+    facts = ProcessorFacts(architecture, cpuinfo, hwcap, hwcap2, {}, supported, permitted, sve_bytes)
+    found = processor(facts)
+    assert torch_capability(found, None).name in ("DEFAULT", "VSX", "Z VECTOR", "AVX2", "AVX512", "SVE128", "SVE256")
+    assert isinstance(onednn_isa(found, {}).name, str)
+    for feature in found.features:
+        assert (feature.name in found.usable) == (found.why_not(feature.name) == "")
+
+
+@given(st.binary(max_size=200), st.text(max_size=200))
+def test_any_bytes_are_read(data: bytes, text: str) -> None:
+    assert all(key for key in parse_auxv(data))
+    assert all(isinstance(value, str) for value in parse_cpuinfo(text).values())
