@@ -26,24 +26,19 @@ def convolution(problem: Problem) -> Cost:
     Forward and both gradients do the same multiplications. The forward one reads of its source only what a window
     touches. Winograd's algorithm does fewer operations than are counted here.
     """
-    sizes = problem.sizes
-    windows = [_window(problem, axis) for axis in AXES if "i" + axis in sizes]
-    if not windows or None in windows or not {"mb", "ic", "oc"} <= sizes.keys() or problem.option("alg") is None:
+    sizes, windows = problem.sizes, _windows(problem)
+    if not {"mb", "ic", "oc"} <= sizes.keys():
         return UNKNOWN
     groups = max(sizes.get("g", 1), 1)
-    if sizes["ic"] % groups or sizes["oc"] % groups:
-        return UNKNOWN
     transposed = problem.primitive == "deconvolution"
-    slid = [_exchanged(one) if transposed else one for one in windows if one]
-    hits, touched = [one.hits() for one in slid], [one.touched() for one in slid]
-    if None in hits or None in touched:
+    counted = _count([_exchanged(one) for one in windows] if transposed else windows)
+    if counted is None or sizes["ic"] % groups or sizes["oc"] % groups:
         return UNKNOWN
-    taps = product(one for one in hits if one is not None)
-    image = problem.spatial("i")
-    if not transposed and problem.prop_kind != "backward_data":
-        image = [one for one in touched if one is not None]
-    src, dst = [sizes["mb"], sizes["ic"], *image], [sizes["mb"], sizes["oc"], *problem.spatial("o")]
-    weights = _weights(problem, groups, [one.kernel for one in slid])
+    taps, touched = counted
+    whole = transposed or problem.prop_kind == "backward_data"
+    src = [sizes["mb"], sizes["ic"], *([one.size for one in windows] if whole else touched)]
+    dst = [sizes["mb"], sizes["oc"], *(one.outputs for one in windows)]
+    weights = _weights(problem, groups, [one.kernel for one in windows])
     bias = problem.tensor("bia", "bias")
     flops = 2 * sizes["mb"] * sizes["oc"] * (sizes["ic"] // groups) * taps
     if bias and problem.prop_kind != "backward_data":
@@ -54,6 +49,24 @@ def convolution(problem: Problem) -> Cost:
         return _with_fused(problem, Cost(flops, problem.moved(moved)), fused, dst)
     main = Cost(flops, problem.moved([*moved, (problem.destination, dst)]))
     return finish(problem, main, dst, {"src0": src, "wei": weights, "dst": dst})
+
+
+def _windows(problem: Problem) -> list[Window]:
+    """The window of each axis; none at all when the sizes of one are missing."""
+    found = [_window(problem, axis) for axis in AXES if "i" + axis in problem.sizes]
+    return [one for one in found if one] if None not in found else []
+
+
+def _count(windows: Sequence[Window]) -> tuple[int, list[int]] | None:
+    """Taps inside the image over all axes, and what each axis touches; None without windows, or beyond all measure."""
+    taps, touched = 1, []
+    for one in windows:
+        counts = one.counts()
+        if counts is None:
+            return None
+        taps *= counts[0]
+        touched.append(counts[1])
+    return (taps, touched) if touched else None
 
 
 def _window(problem: Problem, axis: str) -> Window | None:
@@ -83,11 +96,13 @@ def _with_fused(problem: Problem, main: Cost, fused: re.Match[str], middle: Sequ
     """A depthwise convolution of the result, in one go: the tensor between is not moved."""
     kernel, stride, padding = (int(fused[at]) for at in (1, 2, 3))
     outputs = [(size + 2 * padding - kernel) // max(stride, 1) + 1 for size in middle[2:]]
-    hits = [Window(size, out, kernel, stride, 0, padding).hits() for size, out in zip(middle[2:], outputs, strict=True)]
-    if None in hits:
+    counted = _count(
+        [Window(size, out, kernel, stride, 0, padding) for size, out in zip(middle[2:], outputs, strict=True)]
+    )
+    if counted is None or min(outputs) < 1:
         return UNKNOWN
     dst = [*middle[:2], *outputs]
-    flops = 2 * product(middle[:2]) * product(one for one in hits if one is not None)
+    flops = 2 * product(middle[:2]) * counted[0]
     bias = problem.tensor("bia_fused")
     weights, dt = problem.tensor("wei_fused") or problem.tensor("wei"), fused[4] or None
     element = ELEMENT_BYTES.get(weights.dt) if weights else None
@@ -108,18 +123,15 @@ def _with_fused(problem: Problem, main: Cost, fused: re.Match[str], middle: Sequ
 
 def pooling(problem: Problem) -> Cost:
     """One comparison or addition a tap inside the image, and a division an output for the average."""
-    sizes = problem.sizes
-    windows = [_window(problem, axis) for axis in AXES if "i" + axis in sizes]
-    if not windows or None in windows or not {"mb", "ic"} <= sizes.keys():
+    sizes, windows = problem.sizes, _windows(problem)
+    counted = _count(windows)
+    if counted is None or not {"mb", "ic"} <= sizes.keys():
         return UNKNOWN
-    hits = [one.hits() for one in windows if one]
-    touched = [one.touched() for one in windows if one]
-    if None in hits or None in touched:
-        return UNKNOWN
+    taps, touched = counted
     channels = [sizes["mb"], sizes["ic"]]
-    image = [one for one in touched if one is not None] if problem.forward else problem.spatial("i")
-    src, dst = [*channels, *image], [*channels, *problem.spatial("o")]
-    flops = product(channels) * product(one for one in hits if one is not None)
+    src = [*channels, *(touched if problem.forward else (one.size for one in windows))]
+    dst = [*channels, *(one.outputs for one in windows)]
+    flops = product(channels) * taps
     flops += product(dst) if problem.algorithm.startswith("avg") else 0
     workspace = with_operand(problem.tensor("ws"), dst)
     main = Cost(flops, problem.moved([(problem.source, src), (problem.destination, dst), *workspace]))

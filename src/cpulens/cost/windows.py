@@ -7,6 +7,7 @@ its operations in the same way.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 #: Beyond this many steps of a loop a size is no image's, and the count is given up.
@@ -23,16 +24,19 @@ class Window(NamedTuple):
     dilation: int
     padding: int
 
-    def hits(self) -> int | None:
-        """Pairs (output, tap) inside the image; None for sizes beyond all measure."""
-        if self.kernel > _MOST_STEPS:
-            return None
+    def counts(self) -> tuple[int, int] | None:
+        """Pairs (output, tap) inside the image, and positions of the image that at least one of them takes.
+
+        None for sizes beyond all measure.
+        """
+        return None if self.kernel > _MOST_STEPS else _counts(self)
+
+    def hits(self) -> int:
+        """Pairs (output, tap) inside the image."""
         return sum(last - first + 1 for _, first, last in self._ranges())
 
-    def touched(self) -> int | None:
+    def touched(self) -> int:
         """Positions of the image that at least one pair takes."""
-        if self.kernel > _MOST_STEPS:
-            return None
         if self.dilation == 0 and 1 <= self.stride <= self.kernel:  # no gaps between the windows
             end = min(self.size, (self.outputs - 1) * self.stride - self.padding + self.kernel)
             return max(end - max(0, -self.padding), 0) if self.outputs > 0 else 0
@@ -54,3 +58,8 @@ class Window(NamedTuple):
             if first <= last:
                 found.append((start, first, last))
         return found
+
+
+@lru_cache(maxsize=4096)  # a log repeats few windows
+def _counts(window: Window) -> tuple[int, int]:
+    return window.hits(), window.touched()

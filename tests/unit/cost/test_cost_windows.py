@@ -162,6 +162,13 @@ def test_a_fused_depthwise_convolution():
     assert found.bytes == src.bytes + wei.bytes + wei_fused.bytes + dst.bytes
 
 
+def test_a_fused_window_larger_than_its_image_is_unknown():
+    tensors = [spell(name, "f32", 4) for name in ("src", "wei", "wei_fused", "dst")]
+    text = problem_text(1, 1, 2, 2, [("h", 2, 2, 1, 1, 0, 0), ("w", 2, 2, 1, 1, 0, 0)])
+    found = cost_of(row("convolution", text, tensors, auxiliary="alg:x", attributes="attr-post-ops:dw:k7s1p0"))
+    assert found == (None, None)
+
+
 @pytest.mark.parametrize("algorithm", ["max", "avg_include_padding", "avg_exclude_padding"])
 @given(shape=st.lists(axis, min_size=1, max_size=3))
 def test_pooling(algorithm, shape):
