@@ -157,7 +157,7 @@ def select(trace: Trace, selection: Selection) -> Trace:
     if not kept.item():
         raise nothing_left(selection)
     chosen = trace.with_events(events)
-    note = f"only {selection}: {kept.item():,} of {there.item():,} records"
+    note = f"only {selection} ({kept.item():,} of {there.item():,} records)"
     chosen.facts = {**trace.facts, "notes": [*trace.facts.get("notes", []), note]}
     return chosen
 

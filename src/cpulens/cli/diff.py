@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "cpulens diff [OPTIONS] BASE NEW\n       cpulens diff [OPTIONS] --base FILE … --new FILE …"
     parser.epilog = (
         "Exit code 3: --fail-over found a regression. It counts when it is significant and its interval reaches the "
-        "limit, in the total or in one of the kernels that make up 99 %% of the time of either side."
+        "limit, in the total or in one of the kernels that make up 99 % of the time of either side."
     )
     parser.add_argument("logs", nargs="*", metavar="FILE", help="two run files (*.cpulens) or raw logs: base, then new")
     parser.add_argument(

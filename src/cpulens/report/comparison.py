@@ -86,7 +86,7 @@ def _told(value: Any) -> str:
 
 def _preparation(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
     if any(side and side.first_ms for kernel in comparison.kernels for side in (kernel.base, kernel.new)):
-        yield "first calls", f"{_arrow(comparison.first_ms)} ms more than later ones, once a run, not in the total", ""
+        yield "first calls", f"{_arrow(comparison.first_ms)} ms beyond later ones, once a run, not in the total", ""
     if comparison.creations.base or comparison.creations.new:
         counts = (
             f"{_arrow_count(comparison.creations)} primitives, {_arrow_count(comparison.cache_misses)} cache misses"
@@ -97,7 +97,7 @@ def _preparation(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
 
 
 def _arrow(pair: Pair) -> str:
-    return f"{milliseconds(pair.base)} → {milliseconds(pair.new)}"
+    return f"{milliseconds(pair.base)} → {milliseconds(pair.new)}".replace("-", "−")
 
 
 def _arrow_count(pair: Pair) -> str:
@@ -107,21 +107,28 @@ def _arrow_count(pair: Pair) -> str:
 def verdict(effect: Effect) -> str:
     """The direction in words: 1.23× slower, 1.10× faster, no significant change, or why it can't be said."""
     if effect.significant and effect.ratio is not None:
-        return f"{max(effect.ratio, 1 / effect.ratio):.2f}× {'slower' if effect.ratio > 1 else 'faster'}"
+        times = max(effect.ratio, 1 / effect.ratio)
+        return f"{times:{'.2f' if times < 10 else ',.0f'}}× {'slower' if effect.ratio > 1 else 'faster'}"
     return effect.reason or "no significant change"
 
 
 def _interval_words(effect: Effect, alpha: float) -> str:
     if effect.low is None:
-        return "" if effect.ratio is None else f" to tell (ratio {effect.ratio:.2f})"
-    return f" (new/base {effect.ratio:.3f}, {_interval(effect)} at {100 * (1 - alpha):g} % confidence)"
+        return "" if effect.ratio is None else f" to tell (new/base {_ratio(effect.ratio)})"
+    return f" (new/base {_ratio(effect.ratio)}, {_interval(effect)} at {100 * (1 - alpha):g} % confidence)"
 
 
 def _interval(effect: Effect) -> str:
     if effect.low is None or effect.high is None:
         return "–"
+    if effect.high == float("inf"):
+        return f"{effect.low:.2f}–"
     digits = 2 if effect.high - effect.low >= 0.02 else 3
     return f"{effect.low:.{digits}f}–{effect.high:.{digits}f}"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:.3f}" if ratio < 10 else f"{ratio:,.1f}"
 
 
 def _style(effect: Effect) -> str:

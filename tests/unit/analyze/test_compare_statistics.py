@@ -81,16 +81,39 @@ def test_few_degrees_of_freedom_are_never_judged_too_boldly(freedom: float) -> N
         assert statistics._t_quantile(stats.norm.ppf((1 + level) / 2), freedom) >= exact * 0.99
 
 
-def test_welch_is_scipys_where_logarithms_are_straight() -> None:
+def test_welch_is_scipys() -> None:
     rng = np.random.default_rng(4)
     base, new = rng.normal(100, 0.5, 40), rng.normal(100.4, 1.0, 25)
     found = statistics.welch(statistics.mean_of(base), statistics.mean_of(new), 0.01)
     assert found is not None
     test = stats.ttest_ind(new, base, equal_var=False)
     interval = test.confidence_interval(0.99)
-    assert found[0] == pytest.approx(test.pvalue, rel=0.03)
+    assert found[0] == pytest.approx(test.pvalue, rel=0.01)
+    # So sure of the base, the interval of the ratio is that of the difference, divided.
     assert found[1].low == pytest.approx(1 + interval.low / 100, abs=2e-4)
     assert found[1].high == pytest.approx(1 + interval.high / 100, abs=2e-4)
+
+
+@given(st.floats(0.1, 10), st.floats(0.001, 0.2), st.floats(0.001, 0.2), st.integers(10, 200))
+def test_fiellers_interval_ends_where_the_difference_is_t_away(ratio: float, one: float, other: float, n: int) -> None:
+    base, new = Mean(2.0, (2.0 * one) ** 2, n), Mean(2.0 * ratio, (2.0 * ratio * other) ** 2, n)
+    found = statistics.welch(base, new, 0.05)
+    assert found is not None
+    freedom = (base.variance + new.variance) ** 2 / (base.variance**2 / n + new.variance**2 / n)
+    t = stats.t.ppf(0.975, freedom)
+    for end in found[1]:
+        if 0 < end < math.inf:
+            distance = abs(new.value - end * base.value) / math.sqrt(new.variance + end**2 * base.variance)
+            assert distance == pytest.approx(t, rel=0.01)
+    assert found[1].low <= ratio <= found[1].high
+
+
+def test_a_few_wild_calls_make_no_significant_mean() -> None:
+    base, new = np.full(40, 0.01) + np.linspace(0, 1e-3, 40), np.full(40, 0.01) + np.linspace(0, 1e-3, 40)
+    new[[3, 30]] = 60.0
+    found = statistics.welch(statistics.mean_of(base), statistics.mean_of(new), 0.01)
+    assert found is not None
+    assert found[0] > 0.05 and found[1].low < 1
 
 
 def test_welch_knows_when_it_can_not() -> None:

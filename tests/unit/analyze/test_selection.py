@@ -35,7 +35,7 @@ def mixed() -> Trace:
 def test_conditions_choose_records(where: str, records: int) -> None:
     chosen = select(mixed(), Selection(where))
     assert len(chosen.events.collect()) == records
-    assert chosen.facts["notes"][-1] == f"only where {where}: {records} of 13 records"
+    assert chosen.facts["notes"][-1] == f"only where {where} ({records} of 13 records)"
     assert summarize(chosen, by="event").rows
 
 

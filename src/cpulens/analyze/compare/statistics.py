@@ -2,9 +2,9 @@
 
 Sources: Mann and Whitney 1947 (rank test, with the usual correction for ties); Holm 1979 (many tests at once);
 order-statistic intervals of a median from the binomial distribution; Donner and Zou 2012 (the interval of a difference
-from the intervals of its parts, "MOVER"); Welch 1947 and Satterthwaite 1946 (means of unequal spread); Wallace 1959
-(Student's t to normal deviates: within 0.3 % of the 99 % quantile from 8 degrees of freedom on, and too wide below: by
-12 % at two).
+from the intervals of its parts, "MOVER"); Welch 1947 and Satterthwaite 1946 (means of unequal spread); Fieller 1954 (the
+interval of a ratio of means); Wallace 1959 (Student's t to normal deviates: within 0.3 % of the 99 % quantile from 8
+degrees of freedom on, and too wide below: by 12 % at two).
 """
 
 from __future__ import annotations
@@ -170,17 +170,29 @@ def summed(parts: Sequence[tuple[float, Mean]]) -> Mean:
 
 
 def welch(base: Mean, new: Mean, alpha: float) -> tuple[float, Interval] | None:
-    """p-value and interval (level 1 - alpha) of the ratio new / base of two means, on logarithms; None: not known."""
+    """p-value that two means are one (Welch), and the interval of their ratio new / base (Fieller) at level 1 - alpha.
+
+    None where a spread isn't known or a mean is 0. The interval is from 0 to infinity where base could be 0.
+    """
     if base.value <= 0 or new.value <= 0 or base.freedom <= 0 or new.freedom <= 0:
         return None
-    parts = [(1 / base.value, base), (1 / new.value, new)]
-    error = summed([(weight, Mean(0.0, mean.variance, mean.freedom)) for weight, mean in parts])
-    middle, sigma = math.log(new.value / base.value), math.sqrt(error.variance)
-    if sigma == 0:
-        return (1.0 if middle == 0 else 0.0), Interval(math.exp(middle), math.exp(middle))
-    p_value = math.erfc(_normal_deviate(abs(middle) / sigma, error.freedom) / math.sqrt(2))
-    half = min(_t_quantile(_NORMAL.inv_cdf(1 - alpha / 2), error.freedom) * sigma, 700.0)
-    return p_value, Interval(math.exp(middle - half), math.exp(middle + half))
+    ratio = new.value / base.value
+    error = summed([(1.0, base), (1.0, new)])
+    if error.variance == 0:
+        return (1.0 if ratio == 1 else 0.0), Interval(ratio, ratio)
+    t = abs(new.value - base.value) / math.sqrt(error.variance)
+    p_value = math.erfc(_normal_deviate(t, error.freedom) / math.sqrt(2))
+    return p_value, _fieller(base, new, _t_quantile(_NORMAL.inv_cdf(1 - alpha / 2), error.freedom) ** 2)
+
+
+def _fieller(base: Mean, new: Mean, t_squared: float) -> Interval:
+    """All ratios r for which new - r · base is within t of 0: between the roots of a parabola."""
+    square = base.value**2 - t_squared * base.variance
+    if square <= 0:
+        return Interval(0.0, math.inf)
+    middle = base.value * new.value
+    root = math.sqrt(max(middle**2 - square * (new.value**2 - t_squared * new.variance), 0.0))
+    return Interval(max((middle - root) / square, 0.0), (middle + root) / square)
 
 
 def _normal_deviate(t: float, freedom: float) -> float:
