@@ -141,6 +141,10 @@ def inside(domains: Sequence[Domain], count: int | None, size: int, by_cpu: bool
     counts = share(capacities, min(count, sum(capacities)), scatter_order(domains), close)
     chunks: list[Chunk] = []
     for domain, number in zip(domains, counts, strict=True):
+        mixed = deal_kinds(domain, number, size) if not by_cpu else []
+        if mixed:
+            chunks += mixed
+            continue
         caches = group(domain, l3_of)
         rooms = [len(cut(cache, size, by_cpu)) for cache in caches]
         if len(caches) > 1 and sum(rooms) >= number:
@@ -149,6 +153,19 @@ def inside(domains: Sequence[Domain], count: int | None, size: int, by_cpu: bool
         else:
             chunks += cut(domain, size, by_cpu)[:number]
     return chunks
+
+
+def deal_kinds(domain: Domain, count: int, size: int) -> list[Chunk]:
+    """Return `count` pieces with the same share of fast and slow cores each; none where that can't be."""
+    slow = [slot for slot in domain if slot.core.efficient]
+    fast = [slot for slot in domain if not slot.core.efficient]
+    if not slow or not fast or not count:
+        return []
+    fast_each = min(len(fast) // count, size)
+    slow_each = size - fast_each
+    if slow_each * count > len(slow):
+        return []
+    return [fast[n * fast_each : (n + 1) * fast_each] + slow[n * slow_each : (n + 1) * slow_each] for n in range(count)]
 
 
 def split_evenly(slots: Sequence[Slot], count: int) -> list[Chunk]:

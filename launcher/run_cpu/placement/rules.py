@@ -27,7 +27,7 @@ def divide(pool: Pool, request: Request) -> list[Chunk]:
     if request.mode in ("throughput", "l3", "package"):
         return one_each(slots, request)
     size = LATENCY_CORES if request.mode == "latency" else request.ncores
-    by_cpu = request.mode != "latency"
+    by_cpu = request.mode != "latency" and any(len(slot.cpus) > 1 for slot in slots)
     if size is None:
         count = request.ninstances or 1
         if count > len(slots):

@@ -229,6 +229,11 @@ def test_fast_cores_only_by_default(plan: Plan, refusal: Callable[..., str]) -> 
     assert cpus(plan(host, "--use-e-cores")) == [[0, 2, 4, 6, *span(8, 15)]]
     assert cpus(plan(host._replace(allowed=tuple(span(8, 11))))) == [span(8, 11)]
     assert "--use-e-cores" in refusal(host, "--ninstances", "5")
+    # With both kinds, every instance has its share of each.
+    assert cpus(plan(host, "--use-e-cores", "--ninstances", "2")) == [[0, 2, *span(8, 11)], [4, 6, *span(12, 15)]]
+    # Four fast cores can't be shared by three alike: then at least no instance mixes kinds.
+    latency = plan(host, "--use-e-cores", "--latency-mode")
+    assert cpus(latency) == [[0, 2, 4, 6], span(8, 11), span(12, 15)]
 
 
 def test_isolated_cpus_are_left_alone_unless_named(plan: Plan) -> None:
