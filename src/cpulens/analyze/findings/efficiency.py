@@ -41,7 +41,7 @@ def low(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
     yield Finding(
         code="low-efficiency",
         severity=WARNING,
-        title=f"Kernels reach less than {percent(thresholds.efficiency)} of what the machine can do: {len(slow)} of them",
+        title=f"Kernels reach less than {percent(thresholds.efficiency)} of the machine's peaks: {len(slow)} of them",
         evidence=tuple(
             Evidence(
                 f"{named(row)}: median {ms(row['median_ms'])}, at the machine's {limit} {ms(perfect_ms)} "

@@ -112,7 +112,8 @@ class Ledger:
     def instances(self) -> dict[str | None, dict[str, Any]]:
         """The facts of each process or log: their own where there are several."""
         own: dict[str, dict[str, Any]] = self.facts.get("instances") or {}
-        return {name: one for name, one in own.items()} if own else {None: self.facts}
+        found: dict[str | None, dict[str, Any]] = {None: self.facts}
+        return {**own} if own else found
 
     def libraries(self, name: str) -> list[dict[str, Any]]:
         """The headers of a library's copies."""

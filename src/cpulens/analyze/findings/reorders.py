@@ -50,7 +50,7 @@ def share(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
         cost_ms=spent,
         next_step=(
             "Keep the tensors in one layout from layer to layer. In PyTorch: model.to(memory_format="
-            "torch.channels_last) and the input too; freeze or compile the model, so that weights are packed once; "
+            "torch.channels_last) and the input too; torch.compile with freezing, so that weights are packed once; "
             "one autocast region around the model instead of many small ones."
         ),
         numbers={"share": part, "calls": calls, **{f"{name.replace(' ', '_')}_ms": t for name, t in purposes.items()}},

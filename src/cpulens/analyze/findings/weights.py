@@ -70,9 +70,9 @@ def reordered(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
         evidence=tuple(evidence),
         cost_ms=wasted,
         next_step=(
-            "Bring the weights into the kernel's layout once, before the inference. In PyTorch: torch.jit.freeze of a "
-            "scripted model, torch.compile with torch._inductor.config.freezing = True, or model.to_mkldnn(); "
-            "with oneDNN itself: create the primitive with format any and keep the reordered weights."
+            "Bring the weights into the kernel's layout once, before the inference. In PyTorch: torch.compile with "
+            "torch._inductor.config.freezing = True packs them (scripting, freezing and to_mkldnn don't); with oneDNN "
+            "itself: create the primitive with format any and keep the reordered weights."
         ),
         numbers={
             "share": share,

@@ -1,0 +1,26 @@
+"""Every fifth batch holds denormal numbers, which this processor handles in microcode."""
+
+from wheel import matmul
+
+from cpulens.native.onednn import array_of
+
+
+def _part(value):
+    primitive = matmul(64, 1024, 64)
+    source = array_of(primitive.allocate()["src"])
+    primitive.execute()
+
+    def part():
+        for number in range(60):
+            source[...] = value if number % 5 == 4 else 1.0
+            primitive.execute()
+
+    return part
+
+
+def faulty():
+    return _part(1e-40)
+
+
+def healthy():
+    return _part(2.0)
