@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from cpulens.analyze.compare.basis import PER
 from cpulens.analyze.selection import covering, share
+from cpulens.cli.progress import reading_progress
 from cpulens.cli.selecting import add_selection, cumulative, selection
 from cpulens.errors import UsageError
 from cpulens.report.comparison_json import comparison_object
@@ -106,9 +107,9 @@ def _compared(args: argparse.Namespace, base: list[str], new: list[str]) -> Comp
     loaded: dict[str, Trace] = {}
     from cpulens.verbose import load
 
-    for name in (*base, *new):
-        if name not in loaded:
-            loaded[name] = load(name)
+    for name in dict.fromkeys([*base, *new]):
+        with reading_progress(sys.stderr) as progress:
+            loaded[name] = load(name, progress=progress)
     return compare(
         [loaded[name] for name in base],
         [loaded[name] for name in new],

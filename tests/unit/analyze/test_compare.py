@@ -14,6 +14,7 @@ from comparison_support import HEADER, iterations, log, matmul, of_events, quant
 from cpulens.analyze.compare import Comparison, Kernel, compare
 from cpulens.analyze.compare.numbering import numbered
 from cpulens.errors import LogError, UsageError
+from cpulens.trace import Trace
 
 
 def only(comparison: Comparison, **identity: str) -> Kernel:
@@ -375,3 +376,20 @@ def test_rows_are_numbered_by_their_values(columns: tuple[list, ...]) -> None:
     rows = list(zip(*columns, strict=True))
     assert [rows.index(row) for row in rows] == [int(firsts[at]) for at in number]
     assert sorted(set(number)) == list(range(len(firsts)))
+
+
+def test_runs_of_unequal_length_are_compared_per_iteration() -> None:
+    def run(count: int, time: float) -> Trace:
+        return iterations(count, [(matmul("8x8:8x8"), time), (matmul("9x9:9x9"), 2 * time)])
+
+    # Without dividing each run by its own length, the short ones would be the fast ones on both sides.
+    found = compare([run(10, 1.0), run(40, 1.01)], [run(12, 1.5), run(30, 1.51)])
+    assert found.total.slower
+    assert found.total.ratio == pytest.approx(1.5, rel=0.02)
+    same = compare([run(10, 1.0), run(40, 1.01)], [run(30, 1.0), run(12, 1.01)])
+    assert not same.total.significant
+    calls = [(matmul("8x8:8x8"), 1.0), (matmul("9x9:9x9"), 2.0)]
+    longer = [(text, 1.5 * time) for text, time in calls]
+    unmarked = compare([log(calls * 10), log(calls * 40)], [log(longer * 12), log(longer * 30)])
+    assert unmarked.total.slower
+    assert unmarked.total.ratio == pytest.approx(1.5, rel=0.02)

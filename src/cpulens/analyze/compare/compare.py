@@ -120,7 +120,7 @@ class _Compared:
         samples = sampling(calls, basis.per)
         self._matches, self._alpha = matches, alpha
         self._base, self._new = (
-            Side(side, _places(matches, at, len(side.variants)), len(matches), samples, seed)
+            Side(side, _places(matches, at, len(side.variants)), len(matches), samples, basis.per == "iteration", seed)
             for at, side in enumerate(calls)
         )
         self._units = (basis.base, basis.new)

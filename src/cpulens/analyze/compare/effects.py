@@ -55,9 +55,7 @@ def of_total(
     if found is None:
         return Effect(ratio, reason=TOO_FEW), True
     p_value, (low, high) = found
-    agree = not _few_runs(base, new) or _apart(
-        base.run_totals(counted) * base.calls.runs / units[0], new.run_totals(counted) * new.calls.runs / units[1]
-    )
+    agree = not _few_runs(base, new) or _apart(base.run_totals(counted, units[0]), new.run_totals(counted, units[1]))
     return Effect(ratio, low, high, p_value), agree
 
 

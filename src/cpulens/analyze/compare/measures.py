@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpulens.analyze.compare.calls import Calls
-from cpulens.analyze.compare.statistics import Mean, Values, mean_of, summed
+from cpulens.analyze.compare.statistics import Mean, Values, mean_of
 
 MAX_SAMPLES: Final = 2000
 #: From so many on both sides, runs or iterations are the samples instead of the calls in them, which are alike.
@@ -47,11 +47,13 @@ class Side:
     """One side, by match.
 
     `place` maps the side's variants to matches. `sampling`: what is independent of each other, "runs", "iterations" or
-    "calls".
+    "calls". `per_iteration`: totals are.
     """
 
-    def __init__(self, calls: Calls, place: NDArray[np.int32], matches: int, sampling: str, seed: int) -> None:
-        self.calls, self.matches, self.sampling = calls, matches, sampling
+    def __init__(
+        self, calls: Calls, place: NDArray[np.int32], matches: int, sampling: str, per_iteration: bool, seed: int
+    ) -> None:
+        self.calls, self.matches, self.sampling, self.per_iteration = calls, matches, sampling, per_iteration
         self.match = place[calls.kernel]
         self.sums = self._sums()
         narrow = self.match.astype(np.uint16) if matches < 1 << 16 else self.match  # numpy sorts these by radix
@@ -106,9 +108,16 @@ class Side:
         times = np.where(self.calls.cold, self.sums.mean[self.match], self.calls.duration_ms)
         return np.where(counted[self.match], times, 0.0)
 
-    def run_totals(self, counted: NDArray[np.bool_]) -> Values:
-        """The steady time of each run."""
-        return _summed(self.calls.run, self.steady(counted), self.calls.runs)
+    def run_totals(self, counted: NDArray[np.bool_], units: float) -> Values:
+        """The steady time of each run per unit: of its own iterations, or else of its share of the calls."""
+        calls = self.calls
+        totals = _summed(calls.run, self.steady(counted), calls.runs)
+        if self.per_iteration:
+            run_of_unit = np.zeros(calls.units, np.int32)
+            run_of_unit[calls.unit] = calls.run
+            return totals / np.maximum(np.bincount(run_of_unit, minlength=calls.runs), 1)
+        made = _summed(calls.run, counted[self.match].astype(np.float64), calls.runs)
+        return totals / np.maximum(made / max(float(made.sum()), 1.0) * units, 1e-300)
 
     def first_excess(self, counted: NDArray[np.bool_]) -> float:
         """What the cold calls of one run took beyond their kernels' means, in milliseconds."""
@@ -121,12 +130,12 @@ class Side:
         Calls that follow each other share their conditions, so the spread is that of blocks: each one's deviation from
         the means of its kernels (batch means). Blocks are made of whole iterations where the samples are.
         """
-        if self.sampling == "runs":
-            return summed([(self.calls.runs / units, mean_of(self.run_totals(counted)))])
         sums, warm = self.sums, self.sums.records - self.sums.cold
         part = np.where(counted, sums.records * sums.mean, 0.0)
         known = (warm >= 2) & counted
         whole = float(part.sum())
+        if self.sampling == "runs":
+            return mean_of(self.run_totals(counted, units))._replace(value=whole / units)
         if whole <= 0 or part[known].sum() < _KNOWN_SPREAD * whole:
             return Mean(whole / units, 0.0, 0.0)
         free = np.maximum(warm - 1, 1)

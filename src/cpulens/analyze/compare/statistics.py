@@ -2,9 +2,9 @@
 
 Sources: Mann and Whitney 1947 (rank test, with the usual correction for ties); Holm 1979 (many tests at once);
 order-statistic intervals of a median from the binomial distribution; Donner and Zou 2012 (the interval of a difference
-from the intervals of its parts, "MOVER"); Welch 1947 and Satterthwaite 1946 (means of unequal spread); Fieller 1954 (the
-interval of a ratio of means); Wallace 1959 (Student's t to normal deviates: within 0.3 % of the 99 % quantile from 8
-degrees of freedom on, and too wide below: by 12 % at two).
+from the intervals of its parts, "MOVER"); Welch 1947 and Satterthwaite 1946 (means of unequal spread); Fieller 1954
+(the interval of a ratio of means); Wallace 1959 (Student's t to normal deviates: within 0.3 % of the 99 % quantile from
+8 degrees of freedom on, and too wide below: by 12 % at two).
 """
 
 from __future__ import annotations
