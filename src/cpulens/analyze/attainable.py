@@ -38,9 +38,9 @@ def threads(trace: Trace) -> int | None:
     return int(most) if isinstance(most, int) else None
 
 
-def of_run(trace: Trace) -> list[Peaks]:
-    """The peaks that a run carries of its own host."""
-    found = (known_peaks.from_record(record) for record in trace.facts.get("peaks") or [])
+def of_run(facts: Mapping[str, Any]) -> list[Peaks]:
+    """The peaks that a run carries of its own host in its facts, for one number of threads each."""
+    found = (known_peaks.from_record(record) for record in facts.get("peaks") or [])
     return [one for one in found if one is not None]
 
 
@@ -51,7 +51,7 @@ def choose(trace: Trace, others: Iterable[Peaks] = ()) -> tuple[Peaks, str]:
     with the next step when none was measured with the run's number of threads.
     """
     count = threads(trace)
-    carried = of_run(trace)
+    carried = of_run(trace.facts)
     machine = trace.facts.get("machine") or {}
     same = [
         one
