@@ -1,5 +1,6 @@
 # make demo   record one small inference on the real libraries and print where its time went
 # make test   every test, with PyTorch
+# make test-vm  run_cpu on emulated machines with several NUMA nodes; needs Debian, see docs/vm-tests.md
 # make check  lint, format, types, layers
 # make docs   the pages of docs/ as HTML, warnings as errors
 # Each makes the environment it needs, from nothing but python3, python3-venv and make.
@@ -11,9 +12,10 @@ PIP_INSTALL = install --quiet --disable-pip-version-check
 
 DEMO_ENV = .venv-demo
 TEST_ENV = .venv-test
+VM_ENV = .venv-vm
 DEMO_RUN = demo.cpulens
 
-.PHONY: demo test check docs benchmark clean
+.PHONY: demo test test-vm check docs benchmark clean
 
 demo: $(DEMO_ENV)/installed
 	$(DEMO_ENV)/bin/run_cpu --disable-iomp --ninstances 1 examples/demo.py $(DEMO_RUN)
@@ -22,6 +24,10 @@ demo: $(DEMO_ENV)/installed
 
 test: $(TEST_ENV)/installed
 	$(TEST_ENV)/bin/python -m pytest
+
+test-vm: $(VM_ENV)/installed
+	tests/vm/prepare
+	$(VM_ENV)/bin/python -m pytest tests/vm
 
 check: $(TEST_ENV)/installed
 	$(TEST_ENV)/bin/ruff check .
@@ -48,5 +54,11 @@ $(TEST_ENV)/installed: pyproject.toml Makefile
 	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime,dev]'
 	touch $@
 
+# The emulated machines bring their own Python; the host's only starts them.
+$(VM_ENV)/installed: Makefile
+	$(PYTHON) -m venv $(VM_ENV)
+	$(VM_ENV)/bin/python -m pip $(PIP_INSTALL) pytest
+	touch $@
+
 clean:
-	rm -rf $(DEMO_ENV) $(TEST_ENV) $(DEMO_RUN)
+	rm -rf $(DEMO_ENV) $(TEST_ENV) $(VM_ENV) $(DEMO_RUN) build/vm
