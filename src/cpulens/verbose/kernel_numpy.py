@@ -26,7 +26,7 @@ _HEADS: Final = (
     b"onednn_graph_verbose,",
 )
 _MKL: Final = b"MKL_VERBOSE "
-_FIRST_WORDS: Final = np.array([int.from_bytes(head[:8], "little") for head in (*_HEADS, _MKL)], np.uint64)
+_NONE: Final = np.empty(0, np.int64)
 #: Lines shorter than this go the careful way.
 _SHORTEST: Final = 48
 #: A stamp is 13 digits of milliseconds, a point, 6 more digits, a comma: from 2001 to 2286.
@@ -53,13 +53,13 @@ class Kernel:
         if not block.endswith(b"\n"):
             block += b"\n"
         lines = _Lines(block)
-        if not lines.any_head():
-            self._no_heads(block, lines)
-            return
         for head in _HEADS:
             self._head(lines, head)
         self._mkl_lines(lines)
-        self._rest(lines)
+        if lines.headless == lines.count:
+            self._no_heads(block, lines)
+        else:
+            self._rest(lines)
 
     def _no_heads(self, block: bytes, lines: _Lines) -> None:
         """Take a block in which no line begins with a marker: most often the program's own text throughout."""
@@ -178,13 +178,14 @@ class _Lines:
         #: Rows that are long enough for every look at a fixed distance, and their first 8 bytes.
         self._rows = np.flatnonzero(self.ends - self.starts >= _SHORTEST)
         self._first_words = self._words[self.starts[self._rows]]
-
-    def any_head(self) -> bool:
-        """Tell whether some line begins like a library's."""
-        return bool(np.isin(self._first_words, _FIRST_WORDS).any())
+        self._left = len(self._rows)
+        #: How many lines began with no head that was asked for.
+        self.headless = self.count
 
     def with_head(self, head: bytes) -> Any:
         """Give the rows that begin with a head, and take them away."""
+        if not self._left:
+            return _NONE
         at_rows = np.flatnonzero(self._first_words == int.from_bytes(head[:8], "little"))
         for at in range(8, len(head), 8):
             if not len(at_rows):
@@ -193,7 +194,11 @@ class _Lines:
             mask = np.uint64((1 << 8 * len(part)) - 1)
             words = self._words[self.starts[self._rows[at_rows]] + at] & mask
             at_rows = at_rows[words == int.from_bytes(part, "little")]
+        if not len(at_rows):
+            return _NONE
         self._first_words[at_rows] = 0
+        self._left -= len(at_rows)
+        self.headless -= len(at_rows)
         return self._rows[at_rows]
 
     def stamps(self, rows: Any, at: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 #: The sign before a number and up to 11 characters, as `%g` prints it.
 WIDTH: Final = 12
 POWERS: Final = 10 ** np.arange(WIDTH + 1, dtype=np.int64)
-_DECIMALS: Final = np.arange(WIDTH - 1, -1, -1, dtype=np.uint8)[:, None]
+_PLACES: Final = np.arange(1, WIDTH + 1, dtype=np.uint8)[:, None]
 
 
 def decimals(data: Any, ends: Any, sign: int) -> tuple[Any, Any, Any, Any]:
@@ -20,23 +20,24 @@ def decimals(data: Any, ends: Any, sign: int) -> tuple[Any, Any, Any, Any]:
     WIDTH.
     """
     columns = windows(data, ends - WIDTH, WIDTH)
-    # True from the last sign on to the left.
-    before = np.logical_or.accumulate(columns[::-1] == sign)[::-1]
+    signs = (_PLACES * (columns == sign)).max(axis=0)  # place of the last sign, from 1; 0: none
+    after = signs < _PLACES
     digits = columns - 48
     is_digit = digits < 10
-    point = (columns == 46) & ~before
-    length = WIDTH - before.sum(axis=0)
-    points = point.sum(axis=0)
-    digits[before | ~is_digit] = 0
-    first = np.minimum(WIDTH - length, WIDTH - 1)
-    right = (before | is_digit | point).all(axis=0) & before[0] & is_digit[-1] & (points < 2)
-    right &= is_digit[first, np.arange(len(ends))]
-    places = (point * _DECIMALS).sum(axis=0, dtype=np.int64)
+    points = (_PLACES * ((columns == 46) & after)).max(axis=0)  # place of the point, from 1; 0: none
+    is_digit &= after
+    digits *= is_digit
+    length = WIDTH - signs
+    has_point = points > 0
+    # One byte behind the sign is not a digit if it is the point, and that must stand between two digits.
+    right = (signs > 0) & (is_digit.sum(axis=0, dtype=np.uint8) + has_point == length)
+    right &= is_digit[-1] & (points != signs + 1)
+    places = np.where(has_point, WIDTH - points, 0).astype(np.int64)
     spread = integers(digits)
     # The point was read as a digit 0: what stands left of it is ten times too large.
-    fraction = spread % POWERS[np.minimum(places + points, WIDTH)]
-    mantissa = np.where(points > 0, (spread - fraction) // 10 + fraction, spread)
-    return right, ends - length, mantissa, np.minimum(places, WIDTH)
+    fraction = spread % POWERS[places + has_point]
+    mantissa = np.where(has_point, (spread - fraction) // 10 + fraction, spread)
+    return right, ends - length, mantissa, places
 
 
 def windows(data: Any, at: Any, width: int) -> Any:
