@@ -97,13 +97,14 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     from cpulens.errors import CpulensError
+    from run_cpu.text import complain
 
     try:
         from run_cpu.launch import launch
 
         return launch(args)
     except CpulensError as error:
-        print(f"run_cpu: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         return 130

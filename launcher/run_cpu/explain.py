@@ -6,6 +6,7 @@ import os
 import shlex
 
 from cpulens.machine import cpulist
+from run_cpu.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def explain(job: Job, topology: Topology, variables: Sequence[Sequence[Variable]
     ]
     if job.notes:
         parts += ["", "notes:", *(f"  - {note}" for note in job.notes)]
-    return "\n".join(parts)
+    return "\n".join(map(printable, parts))
 
 
 def letter(number: int) -> str:

@@ -15,6 +15,7 @@ from run_cpu.job import GRACE_S, Conduct, Job, Process
 from run_cpu.placement import place
 from run_cpu.preload import choose_preloads
 from run_cpu.request import Request, build_request
+from run_cpu.text import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def launch(args: argparse.Namespace) -> int:
         _show(job, topology, variables, root, args.json)
         return 0
     for note in job.notes:
-        print(f"run_cpu: {note}", file=sys.stderr)
+        complain(note)
     from run_cpu.supervision import supervise
 
     return supervise(job, conduct)
@@ -92,7 +93,7 @@ def _show(job: Job, topology: Topology, variables: list[list[Variable]], root: s
     if not variables:
         saved = [process.environment.items() for process in job.processes]
         variables = [[environment.Variable(*item, "from the plan") for item in items] for items in saved]
-    print(plan_file.to_text(job) if as_json else explain.explain(job, topology, variables))
+    print(plan_file.to_text(job) if as_json else explain.explain(job, topology, variables), flush=True)
 
 
 def _undivided(request: Request, limits: Limits, root: str) -> Request:

@@ -11,6 +11,7 @@ import sys
 from run_cpu import linux
 from run_cpu.supervision.start import Surroundings
 from run_cpu.supervision.supervisor import Supervisor
+from run_cpu.text import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,9 +123,7 @@ def _reap(supervisor: int) -> int | None:
 
 def _supervisor_was_killed(number: int) -> int:
     """Somebody killed the supervisor: its children are ours now, and nobody else will end them."""
-    print(
-        f"run_cpu: the supervising process was ended by signal {number}; its instances are ended too", file=sys.stderr
-    )
+    complain(f"the supervising process was ended by signal {number}; its instances are ended too")
     while True:
         for pid in linux.descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError):

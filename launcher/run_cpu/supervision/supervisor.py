@@ -16,6 +16,7 @@ from run_cpu import linux
 from run_cpu.supervision.child import Child
 from run_cpu.supervision.loop import Loop
 from run_cpu.supervision.relay import HIGH_WATER_BYTES, Sink
+from run_cpu.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ class Supervisor:
         """Tell the user, once, between whole lines of the instances."""
         if text not in self._said:
             self._said.add(text)
-            self.err.put(f"run_cpu: {text}\n".encode(errors="backslashreplace"))
+            self.err.put(f"run_cpu: {printable(text)}\n".encode())
 
 
 def _prefix(number: int, sink: Sink) -> bytes:

@@ -122,6 +122,16 @@ def test_kinds_of_cores_by_intels_own_lists(tmp_path: Path) -> None:
     assert kinds(tmp_path, "cpufreq/cpuinfo_max_freq", [3000000, 3000000, 3000000]) == [False, False, True]
 
 
+def test_core_ids_that_repeat_mean_nothing(tmp_path: Path) -> None:
+    """Some Arm hosts count cores anew in each cluster; the sibling lists stay right."""
+    put(tmp_path, "sys/devices/system/cpu/online", "0-5")
+    for cpu in range(6):
+        base = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        put(tmp_path, f"{base}/core_id", cpu % 2)
+        put(tmp_path, f"{base}/core_cpus_list", cpu)
+    assert [core.cpus for core in read_topology(str(tmp_path)).cores] == [(cpu,) for cpu in range(6)]
+
+
 def test_an_l3_that_is_not_index3(tmp_path: Path) -> None:
     put(tmp_path, "sys/devices/system/cpu/online", "0-3")
     for cpu in range(4):
