@@ -15,7 +15,7 @@ from cpulens.errors import TraceFileError
 from cpulens.trace.backing import Backing
 from cpulens.trace.needs import polars
 from cpulens.trace.schema import EVENT_COLUMNS, SCHEMA_VERSION, TEXT_COLUMNS
-from cpulens.trace.tables import schema
+from cpulens.trace.tables import PARQUET, schema
 from cpulens.trace.writing import atomic
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _write_events(trace: Trace, member: IO[bytes]) -> None:
             shutil.copyfileobj(events, member, 1 << 20)
         return
     written = io.BytesIO()
-    trace.events.sink_parquet(written)
+    trace.events.sink_parquet(written, **PARQUET)
     member.write(written.getbuffer())
 
 

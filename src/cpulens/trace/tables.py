@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cpulens.errors import BackendUnavailable, UsageError
 from cpulens.trace.needs import polars
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from cpulens.trace.run import Trace
+
+
+#: How events are written: twice as quick as by default, and a quarter larger; nobody looks for ranges in them.
+PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "compression_level": 1, "statistics": False}
 
 
 def schema(columns: dict[str, tuple[str, str]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cpulens.trace.backing import Backing
 from cpulens.trace.needs import polars
 from cpulens.trace.schema import EVENT_COLUMNS
-from cpulens.trace.tables import events_frame, schema
+from cpulens.trace.tables import PARQUET, events_frame, schema
 from cpulens.verbose.columns import NO_START, NO_TIME
 from cpulens.verbose.sequence import Order, Role, Span
 
@@ -48,7 +48,7 @@ class Events:
 
         backing = Backing()
         source = register_io_source(lambda *_: self._frames(), schema=schema(EVENT_COLUMNS))
-        source.sink_parquet(backing.events, compression="zstd", compression_level=1, statistics=False)
+        source.sink_parquet(backing.events, **PARQUET)
         scanned: pl.LazyFrame = polars().scan_parquet(backing.events)
         return scanned, backing
 
