@@ -15,6 +15,7 @@ from cpulens.analyze.compare import Comparison, Kernel, compare
 from cpulens.analyze.compare.numbering import numbered
 from cpulens.errors import LogError, UsageError
 from cpulens.trace import Trace
+from cpulens.verbose import load
 
 
 def only(comparison: Comparison, **identity: str) -> Kernel:
@@ -393,3 +394,21 @@ def test_runs_of_unequal_length_are_compared_per_iteration() -> None:
     unmarked = compare([log(calls * 10), log(calls * 40)], [log(longer * 12), log(longer * 30)])
     assert unmarked.total.slower
     assert unmarked.total.ratio == pytest.approx(1.5, rel=0.02)
+
+
+def test_a_kernel_that_one_side_runs_outside_of_iterations_only() -> None:
+    work = [(matmul("8x8:8x8"), 1.0)] * 2
+    lines = [HEADER, matmul("9x9:9x9") + "7"]
+    for number in range(5):
+        lines += [f"cpulens,v1,iteration,1,{number}", *(f"{text}{time:g}" for text, time in work)]
+    set_up_only = load("\n".join(lines).encode())
+    found = compare(set_up_only, iterations(5, [*work, (matmul("9x9:9x9"), 2.0)]))
+    assert {kernel.identity["problem"]: kernel.kind for kernel in found.kernels} == {
+        "8x8:8x8": "matched",
+        "9x9:9x9": "added",
+    }
+    assert "1 call outside of any iteration left out" in found.basis.text
+    assert found.causes[0].text == "matmul: only in new, 1 call"
+    back = compare(iterations(5, [*work, (matmul("9x9:9x9"), 2.0)]), set_up_only)
+    assert only(back, problem="9x9:9x9").kind == "removed"
+    assert back.total_ms.new - back.total_ms.base == pytest.approx(-2.0)

@@ -34,7 +34,7 @@ def _per_iteration(base: Calls, new: Calls) -> Basis:
     outside = sum(int((side.unit < 0).sum()) for side in (base, new))
     text = f"per iteration ({_of(base.units, new.units)})"
     if outside:
-        text += f"; {outside:,} calls outside of any iteration are left out"
+        text += f"; {outside:,} call{'s' if outside > 1 else ''} outside of any iteration left out"
     return Basis("iteration", base.units, new.units, text)
 
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cpulens.analyze.compare import calls as reading
 from cpulens.analyze.compare.basis import basis_of
 from cpulens.analyze.compare.calls import Calls
 from cpulens.analyze.compare.causes import causes
-from cpulens.analyze.compare.effects import judged, of_kernel, of_total
-from cpulens.analyze.compare.identity import OTHER_WORK
-from cpulens.analyze.compare.kernels import kernel, mattering, times
-from cpulens.analyze.compare.matching import Match, match
-from cpulens.analyze.compare.measures import Side, sampling
-from cpulens.analyze.compare.result import Basis, Comparison, Effect, Kernel, Pair, Times
+from cpulens.analyze.compare.figures import Figures, Test
+from cpulens.analyze.compare.matching import match
+from cpulens.analyze.compare.result import Comparison, Kernel, Pair
 from cpulens.analyze.compare.settings import differences
 from cpulens.analyze.selection import Selection, with_iterations
 from cpulens.analyze.summary import columns
@@ -48,9 +41,9 @@ def compare(
     `by`: match kernels by these columns of the trace instead of by problem. `where`, `iterations`: compare only these
     records (see `Selection`). `per`: "iteration", "calls" or "run", what totals are divided by; default: iteration
     where every run has marks of them, else calls; for iterations that are asked for and not marked, the period of the
-    kernels is taken. `alpha`: the chance of calling any difference significant where there
-    is none, for all kernels and the total together; it needs at least 8 calls a side at 0.01. `min_effect`: differences
-    below this part are never called significant. `seed`: for the choice of samples where a kernel has over 2,000 calls.
+    kernels is taken. `alpha`: the chance of calling any difference significant where there is none, for all kernels and
+    the total together; at 0.01 it needs 8 calls a side. `min_effect`: differences below this part are never called
+    significant. `seed`: for the choice of samples where a kernel has over 2,000 calls.
 
     Raises UsageError for columns, conditions or slices that are none, LogError for a side without timed executions.
     """
@@ -69,7 +62,7 @@ def compare(
     basis = basis_of(sides, matches, per)
     if basis.per == "iteration":
         sides = sides[0].inside(), sides[1].inside()
-    found = _Compared(sides, matches, basis, keys, alpha, min_effect, seed)
+    found = Figures.of(sides, matches, basis, keys, Test(alpha, min_effect, seed))
     facts = [[trace.facts for trace in side] for side in runs]
     unlike, silent = differences(facts[0], facts[1], (sides[0].threads, sides[1].threads))
     return Comparison(
@@ -102,70 +95,6 @@ def _runs(side: Trace | Sequence[Trace], by_iteration: bool) -> list[Trace]:
 
 def _prepared(sides: tuple[Calls, Calls], name: str) -> Pair:
     return Pair(*(float(getattr(side.preparation, name)) for side in sides))
-
-
-class _Compared:
-    """The figures of both sides, match by match."""
-
-    def __init__(
-        self,
-        calls: tuple[Calls, Calls],
-        matches: list[Match],
-        basis: Basis,
-        by: tuple[str, ...],
-        alpha: float,
-        min_effect: float,
-        seed: int,
-    ) -> None:
-        samples = sampling(calls, basis.per)
-        self._matches, self._alpha = matches, alpha
-        self._base, self._new = (
-            Side(side, _places(matches, at, len(side.variants)), len(matches), samples, basis.per == "iteration", seed)
-            for at, side in enumerate(calls)
-        )
-        self._units = (basis.base, basis.new)
-        self._variants = (calls[0].variants, calls[1].variants)
-        both, effects = [], []
-        for at, one in enumerate(matches):
-            pair, effect = self._match(at, one)
-            both.append(pair)
-            effects.append(effect)
-        inner = [
-            (self._variants[0][one.base[0]] if one.base else self._variants[1][one.new[0]]).inner for one in matches
-        ]
-        counted = ~np.array(inner)
-        effects.append(of_total(self._base, self._new, counted, self._units, alpha))
-        *of_kernels, self.total = judged(effects, alpha, min_effect)
-        totals = [[pair[side].total_ms if pair[side] else 0.0 for pair in both] for side in (0, 1)]  # type: ignore[union-attr]
-        matters = mattering(totals)
-        self.kernels = [
-            kernel(one, self._variants, both[at], of_kernels[at], at in matters, by)
-            for at, one in enumerate(matches)
-            if both[at] != (None, None)
-        ]
-        self.total_ms = Pair(
-            *(math.fsum(time for time, counts in zip(side, counted, strict=True) if counts) for side in totals)
-        )
-        self.first_ms = Pair(*(side.first_excess(counted) for side in (self._base, self._new)))
-
-    def _match(self, at: int, one: Match) -> tuple[tuple[Times | None, Times | None], tuple[Effect, bool]]:
-        """Times of both sides and the effect, with whether runs agree on it."""
-        warm = self._base.warm(at), self._new.warm(at)
-        base = times(self._base, at, self._units[0], warm[0], self._variants[0], one.base)
-        new = times(self._new, at, self._units[1], warm[1], self._variants[1], one.new)
-        if base is None or new is None:
-            return (base, new), (Effect(None), True)
-        if one.stage == OTHER_WORK:
-            return (base, new), (Effect(new.total_ms / base.total_ms if base.total_ms else None), True)
-        return (base, new), of_kernel(self._base, self._new, at, warm, self._alpha)
-
-
-def _places(matches: list[Match], side: int, variants: int) -> NDArray[np.int32]:
-    """Match of each variant of a side."""
-    places = np.zeros(variants, np.int32)
-    for number, one in enumerate(matches):
-        places[list(one.new if side else one.base)] = number
-    return places
 
 
 def _notes(sides: tuple[Calls, Calls], kernels: Sequence[Kernel]) -> list[str]:

@@ -65,11 +65,14 @@ def kernel(
     base, new = both
     before = [variants[0][place] for place in match.base]
     after = [variants[1][place] for place in match.new]
-    kind = {OTHER_WORK: "other work", "added": "added", "removed": "removed"}.get(match.stage, "matched")
+    if base is None or new is None:
+        kind = "added" if base is None else "removed"
+    else:
+        kind = "other work" if match.stage == OTHER_WORK else "matched"
     count_ms, time_ms = _parts(base, new)
     return Kernel(
         kind=kind,
-        identity=_identity((before or after)[0], by, kind),
+        identity=_identity((after if base is None else before)[0], by, kind),
         label=_label(before, after, by, kind),
         inner=(before or after)[0].inner,
         base=base,
