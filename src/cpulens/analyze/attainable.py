@@ -18,6 +18,8 @@ from cpulens.machine import peaks as known_peaks
 from cpulens.machine.peaks import Peaks
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cpulens.trace import Trace
 
 #: Primitives whose operations are matrix products: their peak is that of their data types. All others compute in f32.
@@ -28,14 +30,14 @@ _FPMATH: Final = re.compile(r"attr-fpmath:(bf16|f16)\b")
 _SPARSE: Final = re.compile(r"mkl_sparse_([sdcz])_")
 
 
-def threads(trace: Trace) -> int | None:
+def threads(facts: Mapping[str, Any], texts: pl.DataFrame) -> int | None:
     """Threads of a run: what oneDNN's header says, else the most that a oneMKL call was allowed; None: not said."""
-    counts = (one.get("threads") for one in trace.facts.get("libraries", []))
+    counts = (one.get("threads") for one in facts.get("libraries", []))
     said = [count for count in counts if isinstance(count, int)]
     if said:
         return max(said)
-    most = trace.texts["threads"].max()
-    return int(most) if isinstance(most, int) else None
+    most = texts["threads"].max()
+    return most if isinstance(most, int) else None
 
 
 def of_run(facts: Mapping[str, Any]) -> list[Peaks]:
@@ -50,7 +52,7 @@ def choose(trace: Trace, others: Iterable[Peaks] = ()) -> tuple[Peaks, str]:
     `others` (of this host, say) count when processor and CPUs are those that the run was recorded on. Raises LogError
     with the next step when none was measured with the run's number of threads.
     """
-    count = threads(trace)
+    count = threads(trace.facts, trace.texts)
     carried = of_run(trace.facts)
     machine = trace.facts.get("machine") or {}
     same = [

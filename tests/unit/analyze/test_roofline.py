@@ -172,7 +172,7 @@ def test_types_that_decide_the_peak():
 
 def test_which_peaks_fit_a_run(trace):
     run = trace(matmul(10, 10, 10, 1))
-    assert threads(run) == 2
+    assert threads(run.facts, run.texts) == 2
     other = PEAKS._replace(threads=8)
     with pytest.raises(LogError, match=r"used 2 threads.*none are known.*cpulens peak --threads 2"):
         choose(run, [PEAKS])  # a raw log doesn't say on which host it was made

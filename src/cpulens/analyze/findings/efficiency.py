@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from cpulens.analyze.attainable import least_time, of_run, threads
 from cpulens.analyze.findings.finding import WARNING, Evidence, Finding, ms, percent, share_of, times
 from cpulens.analyze.findings.ledger import Ledger, named
-from cpulens.machine.peaks import Peaks, from_record
+from cpulens.machine.peaks import for_threads
 
 if TYPE_CHECKING:
     from cpulens.analyze.findings.thresholds import Thresholds
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 _SHOWN: Final = 3
 #: Shorter kernels are the start of threads and the clock's grain, whatever they compute.
 _LEAST_MS: Final = 0.02
-_PEAK_OF: Final = {"s8": "int8", "u8": "int8"}
+_LIMITS: Final = {"compute": "peak of arithmetic", "memory": "bandwidth"}
 
 
 def low(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
     """Kernels that take several times what their operations and bytes would take at the host's peaks."""
     import polars as pl
 
-    peaks = from_record(ledger.facts.get("peaks"))
+    peaks = for_threads(of_run(ledger.facts), threads(ledger.facts, ledger.records) or 0)
     if peaks is None:
         return
     long = ledger.kernels.filter(
@@ -30,9 +31,9 @@ def low(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
     )
     slow = []
     for row in long.iter_rows(named=True):
-        perfect_ms, limit = perfect(row, peaks)
-        if perfect_ms is not None and perfect_ms < thresholds.efficiency * row["median_ms"]:
-            slow.append((row, perfect_ms, limit))
+        least = least_time(row, peaks)
+        if least is not None and least.milliseconds < thresholds.efficiency * row["median_ms"]:
+            slow.append((row, least.milliseconds, _LIMITS[least.bound]))
     lost = sum((row["median_ms"] - perfect_ms) * row["calls"] for row, perfect_ms, _ in slow)
     share = share_of(lost, ledger.execution_ms)
     if share < thresholds.efficiency_share:
@@ -57,17 +58,3 @@ def low(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
         ),
         numbers={"kernels": len(slow), "share": share},
     )
-
-
-def perfect(row: dict[str, Any], peaks: Peaks) -> tuple[float | None, str]:
-    """How long one call would take at the peaks, and which of them limits it; None where its peak isn't known."""
-    dt = _PEAK_OF.get(row["src_dt"] or "", row["src_dt"] or "")
-    flops, moved = row["flops"] or 0.0, row["bytes"] or 0.0
-    if flops and dt not in peaks.products:
-        return None, ""
-    arithmetic = flops / (peaks.products[dt].gflops_per_s * 1e6) if flops else 0.0
-    bandwidth = peaks.bandwidth(moved) if moved else None
-    memory = moved / (bandwidth * 1e6) if bandwidth else 0.0
-    if not arithmetic and not memory:
-        return None, ""
-    return max(arithmetic, memory), "peak of arithmetic" if arithmetic >= memory else "bandwidth"
