@@ -1,7 +1,8 @@
 """Frameworks in this process that carry oneDNN, oneMKL or a BLAS of their own, and what of each can be switched.
 
-Three classes: at run time, by the environment before the process starts, and not at all. Sources: the frameworks' own
-documentation of their environment variables and settings, and what their files export.
+Three classes: at run time, by the environment before the process starts, and not at all. What is said of PyTorch,
+OpenVINO and CTranslate2 was tried on the real ones; the rows of the others (TensorFlow, PaddlePaddle, ONNX Runtime, the
+Intel extension) are common knowledge and were not tried.
 """
 
 from __future__ import annotations
