@@ -1,5 +1,5 @@
 # make demo   record one small inference on the real libraries and print where its time went
-# make test   every test, with PyTorch
+# make test   every test, with PyTorch; then those that must hold without it, in an environment that has none
 # make test-vm  run_cpu on emulated machines with several NUMA nodes; needs Debian, see docs/vm-tests.md
 # make check  lint, format, types, layers
 # make docs   the pages of docs/ as HTML, warnings as errors
@@ -12,6 +12,7 @@ PIP_INSTALL = install --quiet --disable-pip-version-check
 
 DEMO_ENV = .venv-demo
 TEST_ENV = .venv-test
+PLAIN_ENV = .venv-test-plain
 VM_ENV = .venv-vm
 DEMO_RUN = demo.cpulens
 
@@ -22,8 +23,9 @@ demo: $(DEMO_ENV)/installed
 	@echo
 	@echo "The run is in $(DEMO_RUN); see it again: $(DEMO_ENV)/bin/cpulens top $(DEMO_RUN) --by primitive,problem"
 
-test: $(TEST_ENV)/installed
+test: $(TEST_ENV)/installed $(PLAIN_ENV)/installed
 	$(TEST_ENV)/bin/python -m pytest
+	$(PLAIN_ENV)/bin/python -m pytest -m "not torch" tests/unit/backends tests/integration/backends
 
 test-vm: $(VM_ENV)/installed
 	tests/vm/prepare
@@ -51,7 +53,7 @@ $(DEMO_ENV)/installed: pyproject.toml
 $(TEST_ENV)/installed: pyproject.toml Makefile
 	$(PYTHON) -m venv $(TEST_ENV)
 	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) torch==$(TORCH_VERSION)
-	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime,dev]'
+	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime,test,clients,dev]'
 	touch $@
 
 # The emulated machines bring their own Python; the host's only starts them.
