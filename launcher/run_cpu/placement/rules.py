@@ -80,10 +80,10 @@ def equal(slots: list[Slot], count: int, request: Request, keep_order: bool = Fa
 
 
 def _largest(domains: list[Domain], count: int, request: Request) -> list[Chunk]:
-    """Pieces inside nodes, else of whole nodes of a package, else of whole packages: whichever makes them largest."""
+    """Pieces inside nodes; fewer than nodes also of whole nodes of a package, or of whole packages: the largest."""
     best = partition.largest_inside([len(domain) for domain in domains], count)
     chunks = inside(domains, count, best, False, request.close)
-    if request.cross == "never":
+    if request.cross == "never" or count >= len(domains):
         return chunks
     packages = group([domain[0] for domain in domains], package_of)
     by_package = [[d for d in domains if package_of(d[0]) == package_of(p[0])] for p in packages]

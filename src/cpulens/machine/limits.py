@@ -47,17 +47,17 @@ def status_lists(path: str) -> dict[str, frozenset[int]]:
 def read_quota(root: str = "/") -> float | None:
     """Return the smallest CPU quota of our cgroup and all its ancestors, in CPUs; None: unlimited."""
     mount = os.path.join(root, "sys/fs/cgroup")
-    lines = read_text(os.path.join(root, "proc/self/cgroup")).splitlines() or ["0::/"]
-    quotas = []
-    for line in lines:
+    path_v1 = path_v2 = "/"
+    for line in read_text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if not controllers:
-            for base in (mount, f"{mount}/unified"):
-                quotas += [_quota_v2(folder) for folder in _ancestors(base, path)]
+            path_v2 = path
         elif "cpu" in controllers.split(","):
-            for name in dict.fromkeys((controllers, "cpu,cpuacct", "cpuacct,cpu", "cpu")):
-                quotas += [_quota_v1(folder) for folder in _ancestors(f"{mount}/{name}", path)]
+            path_v1 = path
+    quotas = [_quota_v2(folder) for base in (mount, f"{mount}/unified") for folder in _ancestors(base, path_v2)]
+    for name in ("cpu,cpuacct", "cpuacct,cpu", "cpu"):
+        quotas += [_quota_v1(folder) for folder in _ancestors(f"{mount}/{name}", path_v1)]
     known = [quota for quota in quotas if quota is not None]
     return min(known) if known else None
 
