@@ -19,6 +19,8 @@ from cpulens.native import find, loaded
 THREADING_LAYERS: Final = {"intel": 0, "sequential": 1, "gnu": 3, "tbb": 4}
 #: Start of an OpenMP runtime's file name → the layer that works with it.
 _LAYER_OF_RUNTIME: Final = {"libgomp": "gnu", "libiomp5": "intel", "libomp.": "intel"}
+#: Layer → the runtime that it loads by name; oneMKL ends the process when that fails.
+_RUNTIME_OF_LAYER: Final = {"gnu": "libgomp.so.1", "intel": "libiomp5.so", "tbb": "libtbb.so.12"}
 _LAYER_FILES: Final = ("libmkl_intel_thread", "libmkl_sequential", "libmkl_gnu_thread", "libmkl_tbb_thread")
 
 
@@ -77,7 +79,23 @@ def _layer_in_use() -> str | None:
     return None
 
 
+def _load_runtime(lib: OneMkl, layer: str) -> None:
+    """Load the layer's runtime, from beside oneMKL if the linker knows none. Raises `BackendUnavailable`."""
+    name = _RUNTIME_OF_LAYER.get(layer)
+    if name is None or any(obj.name.startswith(name) for obj in loaded.objects()):
+        return
+    refusal = ""
+    for path in (os.path.join(os.path.dirname(lib.path), name), name):
+        try:
+            CDLL(path, mode=ctypes.RTLD_GLOBAL)
+            return
+        except OSError as error:
+            refusal = str(error)
+    raise BackendUnavailable(f"oneMKL's {layer} threading layer needs {name}, which does not load: {refusal}")
+
+
 def _choose(lib: OneMkl, name: str) -> int:
+    _load_runtime(lib, name)
     answer: int = lib.declare("MKL_Set_Threading_Layer", [c_int], c_int)(THREADING_LAYERS[name])
     return answer
 
@@ -85,11 +103,14 @@ def _choose(lib: OneMkl, name: str) -> int:
 def set_threading_layer(name: str) -> None:
     """Choose "gnu", "intel", "tbb" or "sequential"; it must come before any other call of oneMKL in this process.
 
-    Raises `NativeError` when another layer runs already, `UsageError` for an unknown name.
+    Raises `NativeError` when another layer runs already, `BackendUnavailable` when the layer's runtime (libgomp,
+    libiomp5, libtbb) is missing, `UsageError` for an unknown name.
     """
     if name not in THREADING_LAYERS:
         raise UsageError(f"unknown oneMKL threading layer {name!r}; known: {', '.join(THREADING_LAYERS)}")
-    answer = _choose(library(), name)
+    lib, running = library(), _layer_in_use()
+    # Not asked while another runs: its runtime would be loaded in vain.
+    answer = THREADING_LAYERS[running] if running in THREADING_LAYERS else _choose(lib, name)
     if answer != THREADING_LAYERS[name]:
         running = next((known for known, value in THREADING_LAYERS.items() if value == answer), "another")
         raise NativeError(

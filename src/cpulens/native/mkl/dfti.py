@@ -130,4 +130,4 @@ class Fft(Owned):
         """Transform the data at address `source` to `target`; in place when the descriptor is."""
         if (target is None) != self.in_place:
             raise UsageError("an in-place FFT takes one address, any other two")
-        self._check(self._compute(self, source, target), self._compute.__name__)
+        self._check(self._compute(self.handle, source, target), self._compute.__name__)

@@ -132,7 +132,7 @@ class Primitive(Owned):
         if self._arguments is None or any(memory.closed for memory in self._memories.values()):
             self._arguments = self._prepared()
         lib, stream = self._lib, self._lib.stream
-        lib.dnnl_primitive_execute(self, stream, len(self._arguments), self._arguments)
+        lib.dnnl_primitive_execute(self.handle, stream, len(self._arguments), self._arguments)
         lib.dnnl_stream_wait(stream)
 
     def _prepared(self) -> Any:
