@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "kernels (default: %(default)s)",
     )
     parser.add_argument(
-        "--processes", type=int, metavar="N", help="that read one long log (default: one per CPU, at most 8)"
+        "--workers", type=int, metavar="N", help="processes that read one long log (default: one per CPU, at most 8)"
     )
     parser.add_argument("--json", action="store_true", help="print what was done as one JSON object")
 
@@ -65,12 +65,12 @@ def run(args: argparse.Namespace) -> int:
     """Read, and write the output; 0 when it is there."""
     if args.output.suffix not in SUFFIXES:
         raise UsageError(f"{args.output}: the format goes by the ending, and it has to be {' or '.join(SUFFIXES)}")
-    if args.processes is not None and args.processes < 1:
-        raise UsageError(f"--processes {args.processes}: at least one has to read")
+    if args.workers is not None and args.workers < 1:
+        raise UsageError(f"--workers {args.workers}: at least one has to read")
     if args.follow is not False and len(args.logs) > 1:
         raise UsageError(f"--follow reads one log, and {len(args.logs)} were named")
     with reading_progress(sys.stderr) as progress:
-        trace = load(*args.logs, follow=args.follow, strict=args.strict, processes=args.processes, progress=progress)
+        trace = load(*args.logs, follow=args.follow, strict=args.strict, workers=args.workers, progress=progress)
     trace = mark(trace, args.iterations)
     write(trace, args.output, force=args.force)
     _report(args, trace)

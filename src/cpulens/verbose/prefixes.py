@@ -24,15 +24,17 @@ import re
 from typing import Final, NamedTuple
 
 _TIME: Final = rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-_TRANSPORT: Final = re.compile(rb"(?:" + _TIME + rb" (?:std(?:out|err) [FP] )?|\[" + _TIME + rb"\] (?:\[[\w .-]*\] )+)")
+_TRANSPORT: Final = re.compile(
+    rb"(?:(?:[^\t\n]{1,200}\t){2}|)(?:" + _TIME + rb" (?:std(?:out|err) [FP] )?|\[" + _TIME + rb"\] (?:\[[\w .-]*\] )+)"
+)
 _INSTANCE: Final = re.compile(
-    rb"\[(\d{1,6})\] ?"
-    rb"|\[\d+,(\d{1,6})\]<std(?:out|err)>: ?"
+    rb"(?:\x1b\[[\d;]*m)?\[(\d{1,6})\](?:\x1b\[[\d;]*m)? ?"
+    rb"|\[(?:[\w.-]+@)?\d+,(\d{1,6})\]<std(?:out|err)>: ?"
     rb"| *(\d{1,6}): "
     rb"|\[([A-Za-z][\w.-]*\d+)\]: ?"
-    rb"|([\w.-]+) +\| "
+    rb"|(?:\x1b\[[\d;]*m)?([\w.-]+) +\| (?:\x1b\[[\d;]*m)?"
     rb"|\[(pod/[^\]\s]+)\] "
-    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ (\S+\[\d+\]): "
+    rb"|(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d )?\S+ (\S+\[\d+\]): "
 )
 _MARKED: Final = re.compile(rb"(?:\x1b\[[0-9;?]*[ -/]*[@-~])*(?:mkldnn_|dnnl_|onednn_|MKL_VERBOSE |cpulens,v1,)")
 _JSON: Final = (b'{"log":"', b'{"log": "')

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cpulens.trace import Trace
 
 Progress = Callable[[int, int | None], None]
-Log_source = str | os.PathLike[str] | bytes | IO[bytes]
+LogSource = str | os.PathLike[str] | bytes | IO[bytes]
 
 #: From this size on numpy pays for its import, and from that one on a second process for its start.
 _NUMPY_BYTES: Final = 3 << 20
@@ -36,18 +36,18 @@ class _Way(NamedTuple):
     """How to read: the options of `load` that one log needs."""
 
     follow: bool | float
-    processes: int | None
+    workers: int | None
     preamble: bytes
     own: int
     progress: Progress | None
 
 
 def load(
-    *logs: Log_source,
+    *logs: LogSource,
     facts: dict[str, Any] | None = None,
     follow: bool | float = False,
     strict: bool = False,
-    processes: int | None = None,
+    workers: int | None = None,
     preamble: bytes = b"",
     own: int = 0,
     progress: Progress | None = None,
@@ -58,7 +58,7 @@ def load(
     input; bytes; or file objects of bytes. With several, each is an instance under its file's name.
     `facts`: merged into the trace's facts; its notes come first. `follow`: keep reading while the file grows, until
     interrupted (True) or until it has not grown for so many seconds. `strict`: raise LogError at the first piece that
-    was not understood. `processes`: that read one file of over 64 MB; default one per usable CPU, at most 8.
+    was not understood. `workers`: processes that read one file of over 64 MB; default one per usable CPU, at most 8.
     `preamble`: lines printed before these, such as a header or open regions: they count for nothing but are known.
     `own`: pieces of the program's own text that were parted from the log before. `progress`: called with the bytes
     read so far and the size where it is known.
@@ -68,7 +68,7 @@ def load(
     """
     if not logs:
         raise LogError("No log was named. Give the path of a log or a run file, or - for standard input.")
-    traces = [_load(log, _Way(follow, processes, preamble, own, progress)) for log in logs]
+    traces = [_load(log, _Way(follow, workers, preamble, own, progress)) for log in logs]
     trace = traces[0] if len(traces) == 1 else _merged(_names(logs), traces)
     if strict:
         _strict(trace)
@@ -85,7 +85,7 @@ def read_spill(path: str | os.PathLike[str], start: int, end: int, facts: dict[s
         return load(file.read(end - start), facts=facts)
 
 
-def _load(log: Log_source, way: _Way) -> Trace:
+def _load(log: LogSource, way: _Way) -> Trace:
     if isinstance(log, bytes | bytearray | memoryview):
         return _read(source.from_bytes(bytes(log)), None, way)
     if not isinstance(log, str | os.PathLike):
@@ -115,11 +115,11 @@ def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> 
     backing, texts = None, Texts()
     with closing(stream):
         size = stream.size_bytes or 0
-        several = way.processes is None or way.processes > 1
-        if wait is None and stream.path is not None and several and size >= (1 if way.processes else _WORKERS_BYTES):
+        several = way.workers is None or way.workers > 1
+        if wait is None and stream.path is not None and several and size >= (1 if way.workers else _WORKERS_BYTES):
             from cpulens.verbose import workers
 
-            wanted = workers.count(way.processes)
+            wanted = workers.count(way.workers)
             parts, backing = workers.read(stream.path, size, wanted, texts.prepare, way.progress)
         else:
             parts = [_part(stream, wait, way.progress)]
@@ -269,7 +269,7 @@ def _strict(trace: Trace) -> None:
         )
 
 
-def _names(logs: Iterable[Log_source]) -> list[str]:
+def _names(logs: Iterable[LogSource]) -> list[str]:
     """Name each log, by its file; the same names get numbers."""
     names: list[str] = []
     for at, log in enumerate(logs):

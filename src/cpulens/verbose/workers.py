@@ -117,7 +117,7 @@ def _finished(process: subprocess.Popen[bytes], folder: Path) -> Part:
         last = (folder / _ERRORS).read_text("utf-8", "replace").strip().rpartition("\n")[2]
         raise LogError(
             f"A reading process ended with code {process.returncode}: {last or 'no word'}. "
-            "Try again with one process (--processes 1)."
+            "Try again with one process (--workers 1)."
         )
     with (folder / _RESULT).open("rb") as file:
         part: Part = pickle.load(file)

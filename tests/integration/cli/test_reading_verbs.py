@@ -77,7 +77,7 @@ def test_convert_says_what_was_not_understood(cpulens: Command) -> None:
         (["convert", "nowhere.log", "-o", "run.cpulens"], 1, "There is no file nowhere.log"),
         (["convert", RESNET, "-o", "run.xlsx"], 2, "has to be .cpulens or .parquet"),
         (["convert", RESNET, RESNET, "--follow", "1", "-o", "run.cpulens"], 2, "--follow reads one log"),
-        (["convert", RESNET, "--processes", "0", "-o", "run.cpulens"], 2, "at least one has to read"),
+        (["convert", RESNET, "--workers", "0", "-o", "run.cpulens"], 2, "at least one has to read"),
         (["convert", ".", "-o", "run.cpulens"], 1, "is a directory"),
         (["sql", RESNET, "selec 1"], 2, "The query can't be run"),
         (["explain"], 1, "There is no line to explain"),

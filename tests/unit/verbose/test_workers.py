@@ -32,7 +32,7 @@ def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("processes", [2, 5])
 def test_processes_read_what_one_reads(long_log: Path, processes: int) -> None:
-    one, several = load(long_log, processes=1), load(long_log, processes=processes)
+    one, several = load(long_log, workers=1), load(long_log, workers=processes)
     assert several.facts == one.facts
     assert several.frame.collect().equals(one.frame.collect())
     assert several.texts.equals(one.texts)
@@ -41,14 +41,14 @@ def test_processes_read_what_one_reads(long_log: Path, processes: int) -> None:
 def test_more_processes_than_lines(tmp_path: Path) -> None:
     path = tmp_path / "short.log"
     path.write_text("onednn_verbose,exec,cpu,sum,jit,undef,,,,8,0.5\n" * 3)
-    assert load(path, processes=7).facts["lines"] == {"read": 3, "records": 3, "own": 0, "unknown": 0}
+    assert load(path, workers=7).facts["lines"] == {"read": 3, "records": 3, "own": 0, "unknown": 0}
 
 
 def test_a_line_longer_than_a_range(tmp_path: Path) -> None:
     path = tmp_path / "wide.log"
     line = "onednn_verbose,exec,cpu,sum,jit,undef,,,,8,0.5\n"
     path.write_text(line + "x" * 100_000 + "\n" + line)
-    trace = load(path, processes=6)
+    trace = load(path, workers=6)
     assert trace.events.select("line").collect()["line"].to_list() == [1, 3]
 
 
@@ -58,13 +58,13 @@ def test_a_process_that_fails_is_told_and_nothing_is_left(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("cpulens.verbose.workers.sys.executable", "/bin/false")
     with pytest.raises(LogError, match=r"A reading process ended with code 1: no word. Try again with one process"):
-        load(long_log, processes=2)
+        load(long_log, workers=2)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_comes_to_the_end(long_log: Path) -> None:
     told: list[tuple[int, int | None]] = []
-    load(long_log, processes=1, progress=lambda done, size: told.append((done, size)))
+    load(long_log, workers=1, progress=lambda done, size: told.append((done, size)))
     size = long_log.stat().st_size
     assert told[-1] == (size, size)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
@@ -80,7 +80,7 @@ def test_the_temporary_files_go_with_the_trace(long_log: Path, monkeypatch: pyte
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("cpulens.verbose.events.PLAIN_ROWS", 0)
     monkeypatch.setattr("cpulens.verbose.events.MEMORY_ROWS", 0)
-    trace = load(long_log, processes=2)
+    trace = load(long_log, workers=2)
     assert [path.name for path in tmp_path.glob("cpulens-*/*")] == ["events.parquet"]
     assert trace.events.select(pl.len()).collect().item() == trace.facts["lines"]["records"]
     del trace
