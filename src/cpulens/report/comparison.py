@@ -81,7 +81,7 @@ def _head(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
 
 
 def _told(value: Any) -> str:
-    return "not set" if value is None else cell(value)
+    return "not set" if value is None else cell(value) or "none"
 
 
 def _preparation(comparison: Comparison) -> Iterator[tuple[str, str, str]]:

@@ -412,3 +412,19 @@ def test_a_kernel_that_one_side_runs_outside_of_iterations_only() -> None:
     back = compare(iterations(5, [*work, (matmul("9x9:9x9"), 2.0)]), set_up_only)
     assert only(back, problem="9x9:9x9").kind == "removed"
     assert back.total_ms.new - back.total_ms.base == pytest.approx(-2.0)
+
+
+def test_the_hosts_snapshot_stands_for_the_machine() -> None:
+    base, new = log([(matmul(), 1.0)] * 3), log([(matmul(), 1.0)] * 3)
+    for trace, pages in ((base, "madvise"), (new, "always")):
+        trace.facts["machine"] = {"cpu": pages}
+        trace.facts["host"] = {
+            "tuning": {"transparent_huge_pages": pages, "governors": ["performance"]},
+            "processor": {"notes": [pages], "unusable": {"amx": pages}},
+            "allocators": {"preloaded": ["tcmalloc"] if pages == "always" else []},
+        }
+    found = {one.name: (one.base, one.new) for one in compare(base, new).differences}
+    assert found == {
+        "tuning transparent_huge_pages": ("madvise", "always"),
+        "allocators preloaded": ("", "tcmalloc"),
+    }

@@ -9,8 +9,12 @@ from cpulens.analyze.compare.result import Difference
 
 _LIBRARY: Final = ("version", "commit", "threads", "isa", "runtime", "threading", "interface")
 _TITLES: Final = {"onednn": "oneDNN", "mkl": "oneMKL"}
-#: Facts that say how it was run, not what came of it.
-_SECTIONS: Final = ("machine", "environment", "settings", "backends", "placement", "command", "python")
+#: Facts that say how it was run, not what came of it. A snapshot of the host says all of the machine, and more.
+_SECTIONS: Final = (
+    "host", "machine", "environment", "settings", "backends", "placement", "levels", "openmp", "command", "python",
+)  # fmt: skip
+#: Parts of the host's snapshot that follow from others, or are words about them.
+_DERIVED: Final = ("unusable", "notes", "groups", "runtimes", "runtime_conflict", "amx_reason")
 
 
 def differences(
@@ -20,7 +24,10 @@ def differences(
     found = list(_libraries(base, new))
     found += _differing("oneMKL threads", {str(n): n for n in threads[0]}, {str(n): n for n in threads[1]})
     notes = []
+    hosts = all(_section(side, "host") is not None for side in (base, new))
     for section in _SECTIONS:
+        if section == "machine" and hosts:
+            continue
         before, after = _section(base, section), _section(new, section)
         if before is not None and after is not None:
             for name in dict.fromkeys([*before, *after]):
@@ -66,8 +73,9 @@ def _section(facts: Sequence[dict[str, Any]], section: str) -> dict[str, dict[st
 def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _flat(inner, key if name == "environment" else f"{name} {key}")
-    elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            if key not in _DERIVED:
+                yield from _flat(inner, key if name in ("environment", "host") else f"{name} {key}")
+    elif isinstance(value, list) and all(isinstance(one, str) for one in value):
         yield name, " ".join(value)
     else:
         yield name, value
