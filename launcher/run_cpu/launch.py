@@ -6,7 +6,7 @@ import os
 import sys
 
 from cpulens.errors import UsageError
-from cpulens.machine.limits import Limits, read_limits
+from cpulens.machine.limits import Limits, memory_policy, read_limits
 from cpulens.machine.memory import read_bandwidth
 from cpulens.machine.topology import Topology, read_topology
 from run_cpu import environment, ranks
@@ -36,7 +36,9 @@ def launch(args: argparse.Namespace) -> int:
     if args.plan_from:
         job = _saved(args, topology, limits)
     else:
-        job, variables = plan_job(args, _undivided(request, limits, root), topology, limits, root)
+        request, inherited = _with_callers_memory(_undivided(request, limits, root), topology, root)
+        job, variables = plan_job(args, request, topology, limits, root)
+        job = job._replace(notes=(*inherited, *job.notes))
     if args.dry_run:
         _show(job, topology, variables, root, args.json)
         return 0
@@ -102,6 +104,15 @@ def _undivided(request: Request, limits: Limits, root: str) -> Request:
     if rank is None or root != "/" or limits.cpus is None or not ranks.is_bound_by_starter(rank, limits.cpus):
         return request
     return request._replace(local_rank=0, local_size=1)
+
+
+def _with_callers_memory(request: Request, topology: Topology, root: str) -> tuple[Request, tuple[str, ...]]:
+    """Keep a memory policy that we were started under (by numactl, say), unless another is asked for."""
+    policy = memory_policy() if root == "/" and topology.nodes and request.memory == "prefer" else ""
+    if policy.split(":")[0] in ("", "default", "local"):
+        return request, ()
+    note = f"the memory policy that run_cpu was started under, {policy}, stays; --membind or --interleave replace it"
+    return request._replace(memory="kernel"), (note,)
 
 
 def _root(sysroot: str | None) -> str:

@@ -72,7 +72,8 @@ def _allocator(
     for own in libraries.preloaded(environ):
         name = os.path.basename(own)
         if name.startswith(libraries.ALLOCATORS):
-            reasons.append(f"no allocator is added: yours, {own}, is preloaded already")
+            asked = wished_allocator(args) in libraries.NAMES and wished_allocator(args) not in name
+            (warnings if asked else reasons).append(f"no allocator is added: yours, {own}, is preloaded already")
             return next((family for family in libraries.NAMES if family in name), "another"), ""
     wish = wished_allocator(args)
     if wish == "default":
@@ -104,6 +105,8 @@ def _usable(family: str, environ: Mapping[str, str], root: str, reasons: list[st
     """Return the first library of a family that loads; those of another host can't be tried here."""
     for path in libraries.find(family, environ, root):
         problem = libraries.unloadable([path]) if root == "/" else ""
+        if ":" in path or " " in path:
+            problem = f"{path} can't stand in LD_PRELOAD, where colons and blanks separate"
         if not problem:
             return path
         reasons.append(f"not preloaded: {problem}")

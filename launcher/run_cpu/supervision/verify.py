@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 
 from cpulens.machine import cpulist
-from cpulens.machine.limits import status_lists
+from cpulens.machine.limits import memory_policy, status_lists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from run_cpu.placement import Instance
-
-#: How ``numa_maps`` spells a policy.
-_SPELLING = {"prefer": "preferred", "prefer (many)": "preferred-many"}
 
 
 def differences(pid: int, instance: Instance, bind_cpus: bool, refused: set[str]) -> list[str]:
@@ -21,31 +18,14 @@ def differences(pid: int, instance: Instance, bind_cpus: bool, refused: set[str]
     cpus = status_lists(f"/proc/{pid}/status").get("Cpus_allowed_list")
     if bind_cpus and cpus and "cpus" not in refused and cpus != frozenset(instance.cpus):
         planned, got = cpulist.form(instance.cpus), cpulist.form(cpus)
-        found.append(f"instance {instance.number} was to run on CPUs {planned}, but the kernel lets it run on {got}")
-    policy = memory_policy(pid)
+        found.append(f"instance {instance.number} was to run on CPUs {planned}, and runs on {got}")
+    policy = memory_policy(pid) if instance.memory_policy != "default" else ""
     if policy and not refused & {"memory", "preferred"} and policy != _planned(instance):
         found.append(f"instance {instance.number} was to have its memory {_planned(instance)}, but has it {policy}")
     return found
 
 
-def memory_policy(pid: int) -> str:
-    """Return the policy of a process's memory as ``preferred:0``; "" when it can't be read."""
-    try:
-        with open(f"/proc/{pid}/numa_maps", encoding="ascii", errors="replace") as file:
-            line = file.readline()
-    except OSError:
-        return ""
-    # 55d0c0a00000 prefer (many):0-1 file=/usr/bin/python3 …
-    _, _, rest = line.partition(" ")
-    name = "prefer (many)" if rest.startswith("prefer (many)") else rest.split(":")[0].split(" ")[0]
-    nodes = rest.removeprefix(name).removeprefix(":").split(" ")[0] if name != "default" else ""
-    spelled = _SPELLING.get(name, name)
-    return f"{spelled}:{nodes}" if nodes else spelled.strip()
-
-
 def _planned(instance: Instance) -> str:
-    if instance.memory_policy == "default":
-        return "default"
     return f"{instance.memory_policy}:{cpulist.form(instance.memory_nodes)}"
 
 

@@ -44,6 +44,22 @@ def status_lists(path: str) -> dict[str, frozenset[int]]:
     return lists
 
 
+def memory_policy(pid: int | str = "self") -> str:
+    """Return the memory policy of a process as ``default``, ``preferred:0``, ``preferred-many:0-1``, ``bind:0``, …
+
+    "" where it can't be read. ``Documentation/filesystems/proc.rst`` describes ``numa_maps``.
+    """
+    try:
+        with open(f"/proc/{pid}/numa_maps", encoding="ascii", errors="replace") as file:
+            line = file.readline()
+    except OSError:
+        return ""
+    # 55d0c0a00000 prefer (many):0-1 file=/usr/bin/python3 …
+    _, _, rest = line.strip().partition(" ")
+    policy = rest.replace("prefer (many)", "preferred-many").split(" ")[0]
+    return "preferred" + policy.removeprefix("prefer") if policy.startswith("prefer:") else policy
+
+
 def read_quota(root: str = "/") -> float | None:
     """Return the smallest CPU quota of our cgroup and all its ancestors, in CPUs; None: unlimited."""
     mount = os.path.join(root, "sys/fs/cgroup")

@@ -84,6 +84,23 @@ def test_forbidden_affinity_leaves_memory_placed(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "result.json").read_text())["instances"][0]["differences"] == [sentence]
 
 
+def set_interleave() -> None:
+    """For a child before exec: what numactl --interleave=0 does."""
+    nodes = ctypes.c_ulong(1)
+    assert ctypes.CDLL(None).syscall(ctypes.c_long(238), 3, ctypes.byref(nodes), ctypes.c_ulong(65)) == 0
+
+
+@x86_64
+def test_a_memory_policy_of_the_caller_stays() -> None:
+    if not Path("/proc/self/numa_maps").exists():
+        pytest.skip("no memory policies here")
+    program = "print(open('/proc/self/numa_maps').readline().split()[1])"
+    result = run(*PYTHON, program, preexec_fn=set_interleave)
+    assert result.stdout == "interleave:0\n"
+    assert "the memory policy that run_cpu was started under, interleave:0, stays" in result.stderr
+    assert run("--membind", *PYTHON, program, preexec_fn=set_interleave).stdout == "bind:0\n"
+
+
 # Local ranks
 
 
