@@ -139,9 +139,15 @@ class OneDnn:
 
     @cached_property
     def engine(self) -> c_void_p:
-        """The CPU engine."""
+        """The CPU engine. Raises `BackendUnavailable` where the library can't have one."""
         handle = c_void_p()
-        self.dnnl_engine_create(ctypes.byref(handle), _CPU_ENGINE, 0)
+        try:
+            self.dnnl_engine_create(ctypes.byref(handle), _CPU_ENGINE, 0)
+        except NativeError as error:
+            raise BackendUnavailable(
+                f"{self.path} (oneDNN {self.version_text}) has no CPU engine here ({error.status}); a build on SYCL "
+                f"needs an OpenCL runtime for the CPU, one on OpenMP does not: pip install {find.ONEDNN.package}"
+            ) from None
         return handle
 
     @property

@@ -2,7 +2,7 @@
 
 Source of the values: ``dnnl_types.h`` and ``dnnl_common_types.h`` of oneDNN 3.0 to 3.13, where none of those used
 here has ever changed. Format tags are the exception: there are several hundred, new ones come with every release, so
-the loaded library itself is asked for them (`FormatTags`).
+the loaded library itself is asked for them (`OneDnn.format_tags`).
 """
 
 from __future__ import annotations
