@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.epilog = (
         "The fastest matrix products that oneDNN and oneMKL have here for each data type, and copy, triad and read "
-        "over sizes from a core's cache to beyond all caches. It takes a quarter of a minute on an idle host, and is "
+        "over sizes from a core's cache to beyond all caches. It takes half a minute on an idle host, and is "
         "kept for each host, number of threads, libraries and variables. Recordings carry the figures of their host "
         "from then on."
     )
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="threads to use (default: one for each physical core that this process may use)",
     )
-    parser.add_argument("--refresh", action="store_true", help="measure again, whatever was kept")
+    parser.add_argument("--refresh", action="store_true", help="measure again, and keep the better figures")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

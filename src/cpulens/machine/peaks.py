@@ -24,25 +24,30 @@ SCHEMA: Final = 1
 
 
 class Product(NamedTuple):
-    """The fastest matrix product of one data type: n × n × n, by this library and implementation."""
+    """The fastest matrix product of one data type: n × n × n, by this library and implementation.
+
+    `settled`: nothing interrupted it, and it was confirmed; else the true peak is higher.
+    """
 
     gflops_per_s: float
     library: str
     implementation: str | None
     n: int
+    settled: bool = True
 
 
 class Stream(NamedTuple):
     """The best rate of a pass over arrays that take `size_bytes` together.
 
     `kernel`: ``copy`` (y = x), ``triad`` (y = a x + y), ``read`` (x · y). Bytes are those read and written, as the
-    STREAM benchmark counts.
+    STREAM benchmark counts. `settled`: as for a product.
     """
 
     kernel: str
     size_bytes: int
     gbytes_per_s: float
     library: str
+    settled: bool = True
 
 
 class Peaks(NamedTuple):
@@ -72,6 +77,23 @@ class Peaks(NamedTuple):
             if sizes
             else None
         )
+
+    @property
+    def unsettled(self) -> list[str]:
+        """Names of the figures that other programs disturbed."""
+        found = [name for name, one in self.products.items() if not one.settled]
+        return list(dict.fromkeys([*found, *(one.kernel for one in self.streams if not one.settled)]))
+
+    def better(self, other: Peaks) -> Peaks:
+        """The better figure of two measurements under the same conditions: what disturbs one only makes it lower."""
+        products = {**other.products, **self.products}
+        for name, one in other.products.items():
+            products[name] = max(one, products[name], key=lambda product: product.gflops_per_s)
+        streams = {(one.size_bytes, one.kernel): one for one in other.streams}
+        for stream in self.streams:
+            key = (stream.size_bytes, stream.kernel)
+            streams[key] = max(stream, streams.get(key, stream), key=lambda pass_: pass_.gbytes_per_s)
+        return self._replace(products=products, streams=tuple(streams[key] for key in sorted(streams)))
 
     def record(self) -> dict[str, Any]:
         """As a JSON object."""

@@ -47,8 +47,9 @@ def peak(
     """The peaks of this host with `threads` threads, from the cache when they were measured under the same conditions.
 
     `threads` defaults to one for each physical core that this process may use, within its CPU quota. `refresh`:
-    measure again. `budget_s`: time for each call; ten to thirty seconds in all at the default. `say` is told what is
-    under way. The result is stored where the cache can be written.
+    measure again, and keep the better of each figure. `budget_s`: time for each product, half of it for each pass;
+    about half a minute in all at the default. `say` is told what is under way. The result is stored where the cache can
+    be written.
 
     Raises `BackendUnavailable` when neither oneDNN nor oneMKL is here, `UsageError` for less than one thread.
     """
@@ -56,11 +57,13 @@ def peak(
     if count < 1:
         raise UsageError(f"peaks of {count} threads can't be measured; it takes at least 1")
     found = conditions()
-    cached = None if refresh else peaks.load(peaks.path_of(count, found))
-    if cached is not None:
+    cached = peaks.load(peaks.path_of(count, found))
+    if cached is not None and not refresh:
         return cached
     with _threads(count):
         measured = _measure(count, found, budget_s, say)
+    if cached is not None:
+        measured = measured.better(cached)
     try:
         peaks.store(measured)
     except OSError as error:
@@ -116,10 +119,9 @@ def _threads(count: int) -> Iterator[None]:
 def _measure(threads: int, found: dict[str, Any], budget_s: float, say: Say) -> Peaks:
     products: dict[str, Product] = {}
     notes: list[str] = []
-    unsettled: list[str] = []
     for data_type in gemm.TYPES:
         say(f"matrix products in {data_type}")
-        best = best_product(data_type, budget_s, unsettled)
+        best = best_product(data_type, budget_s)
         if best is None:
             notes.append(f"no library here multiplies matrices of {data_type} on this processor")
         else:
@@ -128,23 +130,17 @@ def _measure(threads: int, found: dict[str, Any], budget_s: float, say: Say) -> 
     streams: list[Stream] = []
     for size in plan.sizes_bytes:
         say(f"passes over {size / (1 << 20):,.1f} MiB")
-        streams += best_streams(size, budget_s, unsettled)
+        streams += best_streams(size, budget_s / 2)
     missing = [kernel for kernel in stream.KERNELS if all(one.kernel != kernel for one in streams)]
     if missing:
         notes.append(f"without oneMKL there is no pass for {' and '.join(missing)}")
-    if unsettled:
-        notes.append(
-            f"the times of {', '.join(dict.fromkeys(unsettled))} did not settle: other programs kept the processor "
-            "busy, and the true peaks are higher; measure again on an idle host"
-        )
     measured = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     return Peaks(threads, products, tuple(streams), found, measured, (*plan.notes, *notes))
 
 
-def best_product(data_type: str, budget_s: float, unsettled: list[str]) -> Product | None:
-    """The fastest product over libraries and sizes; added to `unsettled` where nothing confirmed its time."""
+def best_product(data_type: str, budget_s: float) -> Product | None:
+    """The fastest product over libraries and sizes; None where no library has one."""
     best: Product | None = None
-    settled = True
     for n in _SIZES:
         before, longest = best, 0.0
         for call in gemm.calls(data_type, n):
@@ -152,24 +148,21 @@ def best_product(data_type: str, budget_s: float, unsettled: list[str]) -> Produ
             longest = max(longest, timing.seconds)
             rate = call.operations / timing.seconds / 1e9
             if best is None or rate > best.gflops_per_s:
-                best, settled = Product(rate, call.library, call.implementation, n), timing.settled
+                best = Product(rate, call.library, call.implementation, n, timing.settled)
         if best is None or longest * 8 > _LONGEST_S:
             break
         if n >= _ENOUGH and before is not None and best.gflops_per_s < before.gflops_per_s * _WORTH:
             break
-    if not settled:
-        unsettled.append(data_type)
     return best
 
 
-def best_streams(size_bytes: int, budget_s: float, unsettled: list[str]) -> list[Stream]:
+def best_streams(size_bytes: int, budget_s: float) -> list[Stream]:
     """The fastest of each kernel over arrays of one size."""
-    best: dict[str, tuple[Stream, bool]] = {}
+    best: dict[str, Stream] = {}
     with stream.passes(size_bytes) as passes:
         for one in passes:
             timing = shortest(one.execute, budget_s)
             rate = one.bytes_moved / timing.seconds / 1e9
-            if one.kernel not in best or rate > best[one.kernel][0].gbytes_per_s:
-                best[one.kernel] = (Stream(one.kernel, one.size_bytes, rate, one.library), timing.settled)
-    unsettled += [kernel for kernel, (_, settled) in best.items() if not settled]
-    return [found for found, _ in best.values()]
+            if one.kernel not in best or rate > best[one.kernel].gbytes_per_s:
+                best[one.kernel] = Stream(one.kernel, one.size_bytes, rate, one.library, timing.settled)
+    return list(best.values())

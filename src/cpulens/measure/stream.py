@@ -21,7 +21,7 @@ from cpulens.native import mkl, onednn
 
 KERNELS: Final = ("copy", "triad", "read")
 _SMALLEST_BYTES: Final = 1 << 19
-_STEP: Final = 4
+_STEP: Final = 2
 #: STREAM's rule: each array at least four times as large as the caches.
 _BEYOND_CACHES: Final = 4
 _LEAST_ARRAY_BYTES: Final = 64 << 20

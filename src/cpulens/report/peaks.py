@@ -51,8 +51,18 @@ def _streams(peaks: Peaks) -> Iterator[str]:
 
 
 def _notes(peaks: Peaks) -> Iterator[str]:
-    for note in peaks.notes:
+    for note in remarks(peaks):
         yield f"note: {note}"
+
+
+def remarks(peaks: Peaks) -> Iterator[str]:
+    """What must be known about the figures, a sentence each."""
+    yield from peaks.notes
+    if peaks.unsettled:
+        yield (
+            f"the times of {', '.join(peaks.unsettled)} did not settle: other programs kept the processor busy, and "
+            "the true peaks are higher; on an idle host: cpulens peak --refresh"
+        )
 
 
 def binary(size_bytes: float) -> str:

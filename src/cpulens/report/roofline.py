@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from cpulens.report.peaks import remarks
 from cpulens.report.text import cell, count, milliseconds, percent, rate, visible
 
 if TYPE_CHECKING:
@@ -110,5 +111,5 @@ def _foot(result: Roofline, limit: int | None) -> Iterator[str]:
             "above 100 %: the peaks were measured beside other programs (cpulens peak --refresh), the data lay in a "
             "faster cache, or the kernel does less work than is counted"
         )
-    for note in (*result.peaks.notes, *result.facts.get("notes", [])):
+    for note in (*remarks(result.peaks), *result.facts.get("notes", [])):
         yield f"note: {visible(note)}"

@@ -14,15 +14,15 @@ import pytest
 from cpulens.cli import main
 from cpulens.errors import BackendUnavailable, UsageError
 from cpulens.machine import peaks as known
-from cpulens.measure import peak, stream
+from cpulens.measure import peak, peaks, stream
 from cpulens.measure.peaks import best_product, best_streams, default_threads
 from cpulens.measure.timing import shortest
 from cpulens.native import mkl, onednn
 
 #: Enough for a figure, little enough for a test.
 BUDGET_S = 0.05
-#: Beside other programs a pair of figures may differ; one undisturbed pair shows that both measure the same.
-ATTEMPTS = 12
+#: Other programs only make a figure lower: the best of many short attempts on each side, taken in turn, must agree.
+ATTEMPTS = 40
 
 
 @pytest.fixture(autouse=True)
@@ -30,18 +30,24 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
+@pytest.fixture
+def one_thread():
+    """A short run on one thread fits between two turns of other programs."""
+    with peaks._threads(1):
+        yield
+
+
 def closest(measured, direct):
-    """The smallest ratio of two figures over attempts made side by side, as max / min."""
-    best = float("inf")
+    """The ratio of the best figures of both sides, as max / min; it stops when they agree."""
+    one = other = 0.0
     for _ in range(ATTEMPTS):
-        one, other = measured(), direct()
-        best = min(best, max(one, other) / min(one, other))
-        if best <= 1.1:
+        one, other = max(one, measured()), max(other, direct())
+        if max(one, other) <= 1.1 * min(one, other):
             break
-    return best
+    return max(one, other) / min(one, other)
 
 
-def plain_loop(execute, seconds=0.25):
+def plain_loop(execute, seconds=BUDGET_S):
     """The shortest of as many runs as fit, by the clock alone."""
     execute()
     best, end = float("inf"), time.perf_counter() + seconds
@@ -53,15 +59,16 @@ def plain_loop(execute, seconds=0.25):
 
 
 @pytest.mark.parametrize("data_type", ["f32", "bf16", "int8"])
-def test_products_agree_with_a_direct_loop(data_type):
-    unsettled: list[str] = []
+def test_products_agree_with_a_direct_loop(data_type, one_thread, monkeypatch):
+    n = 256
+    monkeypatch.setattr(peaks, "_SIZES", (n,))
 
     def measured():
-        return best_product(data_type, BUDGET_S, unsettled).gflops_per_s
+        return best_product(data_type, BUDGET_S).gflops_per_s
 
     def direct():
         """The same products, made by hand from the bindings."""
-        n, rates = best_product(data_type, BUDGET_S, unsettled).n, []
+        rates = []
         types = {"f32": ("f32", "f32", "f32"), "bf16": ("bf16", "bf16", "f32"), "int8": ("u8", "s8", "s32")}[data_type]
         with onednn.Matmul(*(onednn.MemoryDescriptor((n, n), dt, "any") for dt in types)) as primitive:
             for memory in primitive.allocate().values():
@@ -78,8 +85,8 @@ def test_products_agree_with_a_direct_loop(data_type):
 
 
 @pytest.mark.parametrize("kernel", stream.KERNELS)
-def test_passes_agree_with_a_direct_loop(kernel):
-    size = 8 << 20
+def test_passes_agree_with_a_direct_loop(kernel, one_thread):
+    size = 2 << 20
     count = size // 8
     x, y = ((ctypes.c_float * count)(*[0.5] * count) for _ in range(2))
     a, b = ctypes.addressof(x), ctypes.addressof(y)
@@ -95,7 +102,7 @@ def test_passes_agree_with_a_direct_loop(kernel):
         moved, execute = 8 * count, lambda: dot(count, a, 1, b, 1)
 
     def measured():
-        found = {one.kernel: one for one in best_streams(size, BUDGET_S, [])}[kernel]
+        found = {one.kernel: one for one in best_streams(size, BUDGET_S)}[kernel]
         if found.library == "mkl":
             return found.gbytes_per_s
         # oneDNN's copy was the faster one: compare oneMKL's with its like.
@@ -142,7 +149,9 @@ def test_peaks_are_kept_for_their_conditions(monkeypatch, capsys):
     assert peak(1, budget_s=0.01) == first  # from the cache
     assert known.known() == [first]
     again = peak(1, refresh=True, budget_s=0.01)
-    assert again != first
+    for name, one in first.products.items():  # the better figures are kept
+        assert again.products[name].gflops_per_s >= one.gflops_per_s
+    assert len(again.streams) == len(first.streams)
     other = peak(2, budget_s=0.01)
     assert {one.threads for one in known.known()} == {1, 2}
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # other kernels: other peaks

@@ -208,6 +208,19 @@ def test_peaks_survive_their_file(tmp_path, monkeypatch):
     assert len(known.carried()) == 1
 
 
+def test_the_better_of_two_measurements():
+    disturbed = PEAKS._replace(
+        products={"f32": Product(10.0, "mkl", "sgemm", 512, False), "f64": Product(50.0, "mkl", "dgemm", 512, False)},
+        streams=(Stream("copy", 1_000_000, 160.0, "mkl", False), Stream("triad", 100_000_000, 5.0, "mkl", False)),
+    )
+    for both in (PEAKS.better(disturbed), disturbed.better(PEAKS)):
+        assert both.products["f32"].gflops_per_s == 100
+        assert both.products["f64"].gflops_per_s == 50
+        assert both.bandwidth(50e6) == 200
+        assert {one.gbytes_per_s for one in both.streams} == {160, 200, 50, 10}
+        assert both.unsettled == ["f64", "copy"]
+
+
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])
 def test_rates_that_can_not_be_are_refused(rate):
     record = PEAKS.record()
