@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: What a printed line costs beyond its kernel's own time, in µs, measured by `benchmarks/record.py`: into a spill file
 #: (in the process), into a pipe (a recorded command).
 LINE_COST_US: Final = {"file": {"onednn": 4.0, "mkl": 11.0}, "pipe": {"onednn": 9.0, "mkl": 16.0}}
+#: Kinds of records: executions, creations and compilations, creations inside others, the rest.
+_ONEDNN, _MKL, _CREATION, _NESTED, _OTHER = range(5)
 #: A gap worth telling.
 _GAP_NS: Final = 20_000
 
@@ -96,10 +98,25 @@ def _line_costs(facts: dict[str, Any]) -> dict[str, float]:
 
 
 def _rows(trace: Trace) -> pl.LazyFrame:
-    """Narrow rows: what coverage needs of each record."""
+    """Narrow rows: what coverage needs of each record. `kind`: see _KINDS; `cost_us`: of printing its line."""
     import polars as pl
 
-    texts = trace.texts.lazy().select("text", "library", "event")
+    library, event = pl.col("library"), pl.col("event")
+    kind = (
+        pl.when((library == "onednn") & (event == "exec"))
+        .then(_ONEDNN)
+        .when((library == "mkl") & (event == "exec"))
+        .then(_MKL)
+        .when((library == "onednn") & event.is_in(["create", "compile"]))
+        .then(_CREATION)
+        .when((library == "onednn") & (event == "create_nested"))
+        .then(_NESTED)
+        .otherwise(_OTHER)
+        .cast(pl.UInt8)
+    )
+    costs = _line_costs(trace.facts)
+    cost = library.replace_strict(list(costs), list(costs.values()), default=0.0, return_dtype=pl.Float64)
+    texts = trace.texts.lazy().select("text", kind=kind, cost_us=cost)
     finite = pl.when(pl.col("duration_ms").is_finite()).then(pl.col("duration_ms"))
     events = trace.events.select(
         "seq", "line", "text", "instance", "iteration", "start_ns", "inner", duration_ms=finite
@@ -111,7 +128,7 @@ def _stretches(trace: Trace) -> list[Stretch]:
     iterations = _iterations(trace)
     if iterations:
         return iterations
-    sums = _sums(_rows(trace), [], trace.facts)
+    sums = _sums(_rows(trace), [])
     if not len(sums):
         return []
     total = sums.row(0, named=True)
@@ -124,20 +141,17 @@ def _stretches(trace: Trace) -> list[Stretch]:
     return [_stretch(kind, name, float(wall_ms), total)]
 
 
-def _sums(rows: pl.LazyFrame, by: list[str], facts: dict[str, Any]) -> pl.DataFrame:
+def _sums(rows: pl.LazyFrame, by: list[str]) -> pl.DataFrame:
     """Time per library, calls and printing, by the columns `by` (none: over all)."""
     import polars as pl
 
-    outer = (pl.col("event") == "exec") & ~pl.col("inner").fill_null(False)
-    creation = pl.col("event").is_in(["create", "compile"])
-    time = pl.col("duration_ms")
-    costs = _line_costs(facts)
+    kind, time, outer = pl.col("kind"), pl.col("duration_ms"), ~pl.col("inner").fill_null(False)
     columns = {
-        "onednn_ms": time.filter((pl.col("library") == "onednn") & (outer | creation)).sum(),
-        "mkl_ms": time.filter((pl.col("library") == "mkl") & outer).sum(),
-        "printing_ms": sum(((pl.col("library") == name).sum() * cost for name, cost in costs.items()), pl.lit(0.0))
-        / 1e3,
-        "calls": outer.sum(),
+        "onednn_ms": time.filter(((kind == _ONEDNN) & outer) | (kind == _CREATION)).sum(),
+        "mkl_ms": time.filter(kind == _MKL).sum(),
+        "printing_ms": pl.col("cost_us").sum() / 1e3,
+        "calls": ((kind <= _MKL) & outer).sum(),
+        "last_ns": (pl.col("start_ns") + (time.fill_null(0.0) * 1e6).cast(pl.Int64)).max(),
     }
     return rows.group_by(by).agg(**columns).collect() if by else rows.select(**columns).collect()
 
@@ -162,14 +176,10 @@ def _iterations(trace: Trace) -> list[Stretch]:
     if not len(marks):
         return []
     rows = _rows(trace).filter(pl.col("iteration").is_not_null())
-    sums = _sums(rows, ["instance", "iteration"], trace.facts)
-    last = pl.col("start_ns") + (pl.col("duration_ms").fill_null(0.0) * 1e6).cast(pl.Int64)
-    ends = rows.group_by("instance", "iteration").agg(last_ns=last.max()).collect()
-    joined = (
-        marks.join(sums, on=["instance", "iteration"], how="inner", nulls_equal=True, maintain_order="left")
-        .join(ends, on=["instance", "iteration"], how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(next_ns=pl.col("start_ns").shift(-1).over("instance"))
-    )
+    sums = _sums(rows, ["instance", "iteration"])
+    joined = marks.join(
+        sums, on=["instance", "iteration"], how="inner", nulls_equal=True, maintain_order="left"
+    ).with_columns(next_ns=pl.col("start_ns").shift(-1).over("instance"))
     scopes = [tuple(scope) for scope in trace.facts.get("scopes_ns") or []]
     found = []
     for row in joined.iter_rows(named=True):
@@ -193,21 +203,25 @@ def _gaps(trace: Trace) -> list[Gap]:
     """Gaps between stamped lines of oneDNN that follow each other, by the kernel before."""
     import polars as pl
 
-    rows = _rows(trace).filter(
-        pl.col("event").is_in(["exec", "create", "create_nested", "compile"]), pl.col("library") != "cpulens"
-    )
-    start = pl.when(pl.col("library") == "onednn").then(pl.col("start_ns"))
+    rows = _rows(trace).filter(pl.col("kind") < _OTHER)
+    start = pl.when(pl.col("kind") != _MKL).then(pl.col("start_ns"))
     end = start + (pl.col("duration_ms").fill_null(0.0) * 1e6).round().cast(pl.Int64)
-    lines = rows.select("seq", "line", "text", "instance", start=start, end=end).collect().sort("seq")
+    lines = rows.select("line", "text", "instance", start=start, end=end).collect()
     if lines["start"].null_count() == len(lines):
         return []
-    known_end = pl.col("end").cum_max().over("instance")
-    gap = pl.col("start") - known_end.shift(1).over("instance")
-    across_mkl = pl.col("start").shift(1).over("instance").is_null()
+    several = lines["instance"].null_count() < len(lines)
+    if several:  # one after another: what follows is then another's first
+        lines = lines.sort("instance", maintain_order=True)
+    end_before = (pl.col("end").cum_max().over("instance") if several else pl.col("end").cum_max()).shift(1)
+    follows = pl.col("start").shift(1).is_not_null()  # no line of oneMKL stands between
+    if several:
+        follows &= pl.col("instance").eq_missing(pl.col("instance").shift(1))
+    begins = sorted(int(begin) for begin, _ in trace.facts.get("scopes_ns") or [])
     gaps = (
-        lines.with_columns(gap=pl.when(~across_mkl).then(gap), before=pl.col("text").shift(1).over("instance"))
-        .with_columns(line_before=pl.col("line").shift(1).over("instance"))
-        .filter(pl.col("gap") >= _GAP_NS)
+        lines.with_columns(end_before=end_before, before=pl.col("text").shift(1), line_before=pl.col("line").shift(1))
+        .with_columns(gap=pl.col("start") - pl.col("end_before"))
+        .filter(follows & (pl.col("gap") >= _GAP_NS))
+        .filter(_same_scope(begins))
         .join(trace.texts.select("text", "primitive", "implementation", "event"), left_on="before", right_on="text")
     )
     summed = (
@@ -224,6 +238,17 @@ def _gaps(trace: Trace) -> list[Gap]:
         Gap(_after(row), row["count"], row["total"] / 1e6, row["longest"] / 1e6, row["line"])
         for row in summed.iter_rows(named=True)
     ]
+
+
+def _same_scope(begins: list[int]) -> pl.Expr:
+    """No scope begins inside the gap: between two scopes nothing is recorded."""
+    import polars as pl
+
+    if len(begins) < 2:
+        return pl.lit(True)
+    known = pl.Series(begins)
+    place = pl.lit(known).search_sorted
+    return place(pl.col("start"), side="right") == place(pl.col("end_before"), side="right")
 
 
 def _after(row: dict[str, Any]) -> str:

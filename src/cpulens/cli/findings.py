@@ -30,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
     thresholds = Thresholds.of(settings("findings"))
     trace = load(*args.logs)
     wanted = SEVERITIES[: SEVERITIES.index(args.min_severity) + 1]
-    found = [finding for finding in find(trace, thresholds) if finding.severity in wanted]
     covered = cover(trace)
+    found = [finding for finding in find(trace, thresholds, covered) if finding.severity in wanted]
     if args.json:
         from cpulens.report.findings_json import findings_object
 

@@ -8,21 +8,23 @@ from cpulens.analyze.findings.finding import ADVICE, ERROR, SEVERITIES, WARNING,
 from cpulens.analyze.findings.thresholds import Thresholds
 
 if TYPE_CHECKING:
+    from cpulens.analyze.coverage import Coverage
     from cpulens.trace import Trace
 
 __all__ = ["ADVICE", "ERROR", "SEVERITIES", "WARNING", "Evidence", "Finding", "Thresholds", "find"]
 
 
-def find(trace: Trace, thresholds: Thresholds | None = None) -> tuple[Finding, ...]:
+def find(trace: Trace, thresholds: Thresholds | None = None, coverage: Coverage | None = None) -> tuple[Finding, ...]:
     """Ask every rule; the findings, worst first: by severity, then by what they cost.
 
-    `thresholds`: from when on something counts (default: those of `Thresholds`). A clean trace gives none.
+    `thresholds`: from when on something counts (default: those of `Thresholds`). `coverage`: of the same trace, where
+    it is known already. A clean trace gives none.
     """
     from cpulens.analyze.findings.ledger import Ledger
     from cpulens.analyze.findings.rules import RULES
 
     limits = thresholds or Thresholds()
-    ledger = Ledger(trace)
+    ledger = Ledger(trace, coverage)
     found = [finding for rule in RULES for finding in rule(ledger, limits)]
     kept = [
         finding

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
+from cpulens.analyze.coverage import Coverage, cover
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -17,8 +19,9 @@ _LOOKED_AT: Final = 100_000
 class Ledger:
     """A trace, summed up. Times in milliseconds; a time that is no number counts as none."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, coverage: Coverage | None = None) -> None:
         self.trace = trace
+        self._coverage = coverage
         self.facts: dict[str, Any] = trace.facts
 
     @functools.cached_property
@@ -98,6 +101,11 @@ class Ledger:
         return found.sort("instance", maintain_order=True) if found["instance"].null_count() < len(found) else found
 
     @functools.cached_property
+    def coverage(self) -> Coverage:
+        """The wall time against the kernels."""
+        return cover(self.trace) if self._coverage is None else self._coverage
+
+    @functools.cached_property
     def passes(self) -> int | None:
         """How often the same inference ran: the iterations marked, or the periods of the sequence; None: not known."""
         from cpulens.trace.iterations import find_period
@@ -112,8 +120,9 @@ class Ledger:
     def instances(self) -> dict[str | None, dict[str, Any]]:
         """The facts of each process or log: their own where there are several."""
         own: dict[str, dict[str, Any]] = self.facts.get("instances") or {}
-        found: dict[str | None, dict[str, Any]] = {None: self.facts}
-        return {**own} if own else found
+        found: dict[str | None, dict[str, Any]] = {}
+        found.update(own or {None: self.facts})  # type: ignore[arg-type]
+        return found
 
     def libraries(self, name: str) -> list[dict[str, Any]]:
         """The headers of a library's copies."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cpulens.analyze.coverage import cover
 from cpulens.analyze.findings.finding import ADVICE, WARNING, Evidence, Finding, ms, percent, share_of, times
 from cpulens.analyze.findings.ledger import Ledger, named
 
@@ -17,7 +16,7 @@ _SHOWN = 3
 
 def outside_both(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
     """A large share of the wall time in kernels that neither library ran."""
-    covered = cover(ledger.trace)
+    covered = ledger.coverage
     # The whole of a command holds its start, its imports and its end: that share says nothing of the inference.
     stretches = [one for one in covered.stretches if one.kind != "command"]
     wall_ms = sum(one.wall_ms for one in stretches)

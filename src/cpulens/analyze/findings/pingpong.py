@@ -11,6 +11,8 @@ from cpulens.analyze.findings.ledger import Ledger, named
 from cpulens.analyze.findings.weights import of_weights
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cpulens.analyze.findings.thresholds import Thresholds
 
 _SHOWN: Final = 3
@@ -18,15 +20,18 @@ _SHOWN: Final = 3
 
 def ping_pong(ledger: Ledger, thresholds: Thresholds) -> Iterator[Finding]:
     """Pairs of reorders A → B → A of the same dimensions, few executions apart; a finding each for layout and type."""
+    import polars as pl
+
     moves = _two_way_moves(ledger)
     if not moves:
         return
     pairs = _pairs(ledger, moves, thresholds.ping_pong_reach)
     for code, noun in (("layout-ping-pong", "layout"), ("type-ping-pong", "data type")):
-        mine = [pair for pair in pairs if _changes_type(moves[pair["there"]]) == (noun == "data type")]
-        spent = sum(pair["duration_ms"] for pair in mine)
+        texts = [text for text, step in moves.items() if _changes_type(step) == (noun == "data type")]
+        mine = pairs.filter(pl.col("there").is_in(texts))
+        spent = float(mine["duration_ms"].sum())
         share = share_of(spent, ledger.execution_ms)
-        if mine and share >= thresholds.ping_pong_share:
+        if len(mine) and share >= thresholds.ping_pong_share:
             yield _finding(ledger, code, noun, mine, moves, spent, share)
 
 
@@ -45,37 +50,46 @@ def _two_way_moves(ledger: Ledger) -> dict[int, Move]:
     }
 
 
-def _pairs(ledger: Ledger, moves: dict[int, Move], reach: int) -> list[dict[str, Any]]:
-    """Reorders that undo the one before of the same tensor shape, at most `reach` executions later; none twice."""
+def _pairs(ledger: Ledger, moves: dict[int, Move], reach: int) -> pl.DataFrame:
+    """Reorders that undo the one before of the same tensor shape, at most `reach` executions later; none twice.
+
+    One row each: `there` (text of the first), `place` and `end` among the executions, `line`, `line_back`,
+    `duration_ms` of both.
+    """
     import polars as pl
 
     ways: dict[tuple[Any, ...], int] = {}
-    keys = {text: ways.setdefault((step.problem, *sorted(step[1:])), len(ways)) for text, step in moves.items()}
-    numbers = pl.DataFrame(
-        {"text": list(keys), "way": list(keys.values())}, schema={"text": pl.UInt32, "way": pl.UInt32}
+    rows = [
+        (text, ways.setdefault((step.problem, *sorted(step[1:])), len(ways)), step.source < step.destination)
+        for text, step in moves.items()
+    ]
+    schema = {"text": pl.UInt32, "way": pl.UInt32, "forth": pl.Boolean}
+    ran = ledger.executions.select("text", "line", "duration_ms", "instance").with_row_index("place")
+    mine = ran.join(pl.DataFrame(rows, schema=schema, orient="row"), on="text", how="inner", maintain_order="left")
+    mine = mine.sort("way", "place").with_columns(pl.col("duration_ms").fill_null(0.0)).with_row_index("at")
+    before = {name: pl.col(name).shift(1) for name in ("way", "forth", "place", "instance")}
+    undoes = (
+        (pl.col("way") == before["way"])
+        & (pl.col("forth") != before["forth"])
+        & (pl.col("place") - before["place"] <= reach)
+        & pl.col("instance").eq_missing(before["instance"])
+    ).fill_null(False)
+    # In a chain A → B → A → B → A the second and the fourth undo; each reorder counts in one pair.
+    since = pl.col("at") - pl.when(~pl.col("undoes")).then(pl.col("at")).forward_fill()
+    return (
+        mine.with_columns(undoes=undoes)
+        .with_columns(chosen=pl.col("undoes") & (since % 2 == 1))
+        .select(
+            "chosen",
+            there=pl.col("text").shift(1),
+            place=pl.col("place").shift(1),
+            end="place",
+            line=pl.col("line").shift(1),
+            line_back="line",
+            duration_ms=pl.col("duration_ms") + pl.col("duration_ms").shift(1),
+        )
+        .filter("chosen")
     )
-    runs = ledger.executions.select("text", "line", "duration_ms", "instance").with_row_index("place")
-    mine = runs.join(numbers, on="text", how="inner", maintain_order="left").sort("way", maintain_order=True)
-    found: list[dict[str, Any]] = []
-    before: tuple[Any, ...] | None = None
-    for row in mine.select("way", "text", "place", "line", "duration_ms", "instance").iter_rows():
-        way, text, place, line, time, instance = row
-        if (
-            before is not None
-            and before[0] == way
-            and before[1] != text
-            and moves[before[1]].source == moves[text].destination
-            and place - before[2] <= reach
-            and before[5] == instance
-        ):
-            spent = (time or 0.0) + (before[4] or 0.0)
-            found.append(
-                {"there": before[1], "place": before[2], "end": place, "lines": (before[3], line), "duration_ms": spent}
-            )
-            before = None
-        else:
-            before = row
-    return found
 
 
 def _changes_type(step: Move) -> bool:
@@ -86,24 +100,26 @@ def _finding(
     ledger: Ledger,
     code: str,
     noun: str,
-    pairs: list[dict[str, Any]],
+    pairs: pl.DataFrame,
     moves: dict[int, Move],
     spent: float,
     share: float,
 ) -> Finding:
-    by_move: dict[int, list[dict[str, Any]]] = {}
-    for pair in pairs:
-        by_move.setdefault(pair["there"], []).append(pair)
-    worst = sorted(by_move.items(), key=lambda item: -sum(pair["duration_ms"] for pair in item[1]))
+    import polars as pl
+
+    worst = (
+        pairs.group_by("there", maintain_order=True)
+        .agg(pl.len(), pl.col("duration_ms").sum(), pl.col("place", "end", "line", "line_back").first())
+        .sort("duration_ms", descending=True)
+    )
     evidence = []
-    for text, mine in worst[:_SHOWN]:
-        step = moves[text]
+    for row in worst.head(_SHOWN).iter_rows(named=True):
+        step = moves[row["there"]]
         evidence.append(
             Evidence(
                 f"{step.problem}: {step.source} → {step.destination} → {step.source}, "
-                f"{times(len(mine), 'time')}, {ms(sum(pair['duration_ms'] for pair in mine))}; between: "
-                f"{_between(ledger, mine[0])}",
-                mine[0]["lines"],
+                f"{times(row['len'], 'time')}, {ms(row['duration_ms'])}; between: {_between(ledger, row)}",
+                (row["line"], row["line_back"]),
             )
         )
     step_for = {
