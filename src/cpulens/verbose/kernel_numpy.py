@@ -147,7 +147,7 @@ class Kernel:
         if code is not None:  # its text became known earlier in this block
             lines.codes[row] = code
             return
-        reading.careful(lines.data[start:end], reading.lines + row)
+        reading.headed(lines.data[start:end], reading.lines + row)
         if head is _MKL:
             code = reading.last_plain_code
         elif known is self._timed[head]:

@@ -37,24 +37,40 @@ class Keys:
         self.timed: dict[bytes, int] = {}
         #: The whole line without its stamp → code, for lines that never have a time.
         self.untimed: dict[bytes, int] = {}
-        self.beyond = 0
+        #: Records, and pieces that were not understood, of which only the coarse part is kept.
+        self.beyond = self.beyond_unknown = 0
         self._codes: dict[tuple[int, bytes, int | None, str | None], int] = {}
         self._size = 0
         self._unknown = 0
+        #: Code of all unknown pieces beyond the limit, once it is reached.
+        self._unknown_code: int | None = None
 
     def code(self, frame: framing.Frame, instance: str | None) -> int:
         """Give the code of a frame; a new one for a new text."""
+        if self._unknown_code is not None and frame.kind == framing.UNKNOWN and instance is None:
+            self.beyond_unknown += 1
+            return self._unknown_code
         found = self._codes.get((frame.kind, frame.text, frame.thread, instance))
         if found is not None:
             return found
         if not self._room(frame):
-            self.beyond += 1
-            text = framing.coarse(frame.kind, frame.text)
-            key = (-1 - frame.kind, text, None, instance)
-            found = self._codes.get(key)
-            return self._add(key, Entry(frame.kind, text, None, instance, False)) if found is None else found
+            return self._coarse(frame, instance)
         entry = Entry(frame.kind, frame.text, frame.thread, instance, True)
         return self._add((frame.kind, frame.text, frame.thread, instance), entry)
+
+    def _coarse(self, frame: framing.Frame, instance: str | None) -> int:
+        text = framing.coarse(frame.kind, frame.text)
+        key = (-1 - frame.kind, text, None, instance)
+        code = self._codes.get(key)
+        if code is None:
+            code = self._add(key, Entry(frame.kind, text, None, instance, False))
+        if frame.kind != framing.UNKNOWN:
+            self.beyond += 1
+        else:
+            self.beyond_unknown += 1
+            if instance is None:
+                self._unknown_code = code
+        return code
 
     def remember(self, frame: framing.Frame, code: int) -> None:
         """Let kernels take the short cut for this text from now on; the frame is a plain one."""

@@ -27,6 +27,9 @@ _PROP: Final = re.compile(rb"undef|(?:forward|backward)(?:_[a-z]+)?|")
 _TIME: Final = re.compile(rb"-?(?:1\.#[A-Z]+\d*|\d+\.?\d*(?:[eE][+-]?\d+)?|nan(?:\([a-z0-9]*\))?|inf)")
 _PLAIN_TIME: Final = re.compile(rb"\d{1,9}(?:\.\d{1,12})?")
 _AFTER_TIME: Final = re.compile(rb"(?![x:._\d])")
+_DECIMALS: Final = re.compile(rb"\d+(?:[eE][+-]?\d+)?")
+_TIMED: Final = frozenset((b"exec", b"create", b"create_nested", b"compile"))
+_REFUSALS: Final = frozenset((b"dispatch", b"check"))
 _SOURCE: Final = re.compile(rb"[^,]+:\d+\s*$")
 
 FULL: Final = (
@@ -60,29 +63,34 @@ def cut(piece: bytes) -> Line | None:
     head = HEAD.match(piece)
     if head is None:
         return None
-    start_ns = int(head[2] + head[3]) if head[2] is not None else None
     marker, body = head[1], piece[head.end() :]
     fields = body.split(b",")
     component = fields.pop(0) if fields[0] in COMPONENTS else b""
-    if component and not fields:
+    if not fields:
         return None
-    if _untimed(fields):
-        plain = head[4] is None and b"," not in head[0][len(marker) : -1]
-        return Line(marker + body, None, start_ns, plain, b"")
-    timed = _timed(marker, component, fields)
-    if timed is None:
-        return None
-    duration_ms, length, rest, plain = timed
-    plain = plain and not rest and head[4] is None and b"," not in head[0][len(marker) : -1]
-    return Line(marker + body[: len(body) - length], duration_ms, start_ns, plain, rest)
-
-
-def _untimed(fields: list[bytes]) -> bool:
-    """Tell the lines that never have a time, from their operation word."""
     word, _, state = fields[0].partition(b":")
+    if word in _TIMED and state not in _REFUSALS:
+        graph = component == b"graph" or b"_graph_" in marker or is_graph(fields)
+        timed = _graph_time(fields) if graph else _time(marker, fields)
+        if timed is None:
+            return None
+        duration_ms, length, rest, plain = timed
+        body = body[: len(body) - length]
+    elif _untimed(word, state, fields):
+        duration_ms, rest, plain = None, b"", True
+    else:
+        return None
+    start_ns = int(head[2] + head[3]) if head[2] is not None else None
+    # A stamp with a decimal comma, or one printed with six digits only, is not where a kernel looks for one.
+    plain = plain and not rest and head[4] is None and b"," not in head[0][len(marker) : -1]
+    return Line(marker + body, duration_ms, start_ns, plain, rest)
+
+
+def _untimed(word: bytes, state: bytes, fields: list[bytes]) -> bool:
+    """Tell the lines that never have a time, from their operation word."""
     if word == b"info":
         return len(fields) > 1 and bool(fields[1])
-    if state == b"dispatch" or state == b"check":
+    if state in _REFUSALS:
         if len(fields) > 3 and fields[1] == b"pattern_matcher":
             return bool(fields[-1])
         return len(fields) > 2 and _SOURCE.match(fields[-1]) is not None
@@ -91,18 +99,26 @@ def _untimed(fields: list[bytes]) -> bool:
     return len(fields) > 2 and word in (b"cpu", b"gpu") and fields[1] in (b"acl", b"debuginfo")
 
 
-def _timed(marker: bytes, component: bytes, fields: list[bytes]) -> tuple[float | None, int, bytes, bool] | None:
-    """Find the time: its value, the bytes from it to the end (comma before it included), what follows it, plain."""
-    if component == b"graph" or b"_graph_" in marker or is_graph(fields):
-        return _graph_time(fields)
-    number = _TIME.match(fields[-1])
-    if number and _AFTER_TIME.match(fields[-1], number.end()) and profile(marker, fields[:-1]):
-        rest = fields[-1][number.end() :]
-        plain = _PLAIN_TIME.fullmatch(fields[-1]) is not None
-        return value(number[0]), len(fields[-1]) + 1, rest, plain
-    if number and len(fields) > 2 and fields[-2].lstrip(b"-").isdigit() and profile(marker, fields[:-2]):
-        rest = fields[-1][number.end() :]
-        return value(fields[-2] + b"." + number[0]), len(fields[-2]) + len(fields[-1]) + 2, rest, False
+def _time(marker: bytes, fields: list[bytes]) -> tuple[float | None, int, bytes, bool] | None:
+    """Find the time of a primitive: its value, the bytes from its comma to the end, what follows it, plain.
+
+    The fields before it are counted from the left, so that text behind it may hold commas.
+    """
+    count = len(fields)
+    for before in (9, 8, 7) if count > 7 else (3, 2):
+        if before >= count or profile(marker, fields[:before]) is None:
+            continue
+        printed = fields[before]
+        length = sum(map(len, fields[before:])) + count - before
+        if _PLAIN_TIME.fullmatch(printed) and count == before + 1:
+            return float(printed), length, b"", True
+        behind = _DECIMALS.match(fields[before + 1]) if count > before + 1 else None
+        if behind and printed.lstrip(b"-").isdigit():
+            rest = b",".join([fields[before + 1][behind.end() :], *fields[before + 2 :]])
+            return value(printed + b"." + behind[0]), length, rest, False
+        number = _TIME.match(printed)
+        if number and _AFTER_TIME.match(printed, number.end()):
+            return value(number[0]), length, b",".join([printed[number.end() :], *fields[before + 1 :]]), False
     if profile(marker, fields) and (fields[2] == b"sdpa" or fields[1].startswith(b"gpu")):
         return None, 0, b"", False
     return None
@@ -147,21 +163,22 @@ def profile(marker: bytes, fields: list[bytes]) -> tuple[str, ...] | None:
     names = _names(marker, fields, has_engine)
     if names is None:
         return None
-    values = dict(zip(names, fields, strict=True))
-    if _PRIMITIVE.fullmatch(values["primitive"]) is None or _PROP.fullmatch(values["prop_kind"]) is None:
+    first = 2 if has_engine else 1
+    if _PRIMITIVE.fullmatch(fields[first]) is None or _PROP.fullmatch(fields[first + 2]) is None:
         return None
     return names
 
 
 def _names(marker: bytes, fields: list[bytes], has_engine: bool) -> tuple[str, ...] | None:
     count = len(fields)
+    old = not marker.startswith(b"onednn")
     if not has_engine:
-        return _NO_ENGINE if count == 7 else None
+        return _NO_ENGINE if count == 7 and old else None
     if count == 9 and not marker.startswith(b"mkldnn") and not fields[6].startswith((b"alg:", b"axis:", b"flags:")):
         return FULL
-    if count == 8:
-        return _NO_AUXILIARY if fields[2] == b"gemm_api" else _NO_ATTRIBUTES
-    return None
+    if count == 8 and fields[2] == b"gemm_api":
+        return _NO_AUXILIARY
+    return _NO_ATTRIBUTES if count == 8 and old else None
 
 
 def value(number: bytes) -> float:

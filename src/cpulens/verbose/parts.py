@@ -23,6 +23,7 @@ class Part:
     lines: int
     rows: int
     beyond: int
+    beyond_unknown: int
     columns: Columns | None = None
     folder: Path | None = None
     _files: list[Any] = field(default_factory=list)
@@ -36,6 +37,7 @@ class Part:
             reading.lines,
             len(reading.columns),
             reading.keys.beyond,
+            reading.keys.beyond_unknown,
             reading.columns,
         )
 

@@ -64,21 +64,30 @@ class Reading:
             else:
                 self.own(piece.text, number)
 
+    def headed(self, line: bytes, number: int) -> None:
+        """Take a line that begins like one with a marker, as a kernel has seen."""
+        tail = line[8:]
+        more = _HINTS[0] in tail or _HINTS[1] in tail or _HINTS[2] in tail
+        if more or not pieces.MARKER.match(line):
+            self.careful(line, number)
+        else:
+            self.record(line, number, None)
+
     def record(self, piece: bytes, number: int, instance: str | None) -> None:
         """Take a piece that begins with a marker."""
         frame = framing.frame(piece)
         code = self.keys.code(frame, instance)
-        self.last_plain_code = None
-        if instance is None and frame.plain and self.keys.entries[code].whole:
-            self.keys.remember(frame, code)
-            self.last_plain_code = code
         self.columns.add(code, number, frame.duration_ms, frame.start_ns)
+        self.last_plain_code = None
         if frame.kind == framing.UNKNOWN:
             self.tally.unknown += 1
             if self.tally.first_unknown is None:
                 self.tally.first_unknown = (number, frame.text[:400].decode("utf-8", "replace"))
-        else:
-            self.tally.records += 1
+            return
+        self.tally.records += 1
+        if frame.plain and instance is None and self.keys.entries[code].whole:
+            self.keys.remember(frame, code)
+            self.last_plain_code = code
         if frame.rest:
             self.own(frame.rest, number)
 

@@ -69,6 +69,19 @@ def test_text_behind_a_record_is_the_programs_own() -> None:
     }
 
 
+def test_text_with_commas_behind_a_record() -> None:
+    trace = load(f"{EXEC}0.5 loss 0.1, step 2, done\n".encode())
+    assert trace.events.collect()["duration_ms"].to_list() == [0.5]
+    assert trace.facts["lines"] == {"read": 2, "records": 1, "own": 1, "unknown": 0}
+
+
+def test_a_line_cut_before_its_time_is_no_record() -> None:
+    """The problem is a plain number, but it is not the time."""
+    whole = "onednn_verbose,v1,primitive,exec,cpu,sum,jit:uni,undef,src:f32::blocked:a::f0,,,1000,0.5"
+    for cut in range(len("onednn_verbose,v1,p"), len(whole) - 3):
+        assert lines_of(f"{whole[:cut]}\n{EXEC}0.5\n") == {"read": 2, "records": 1, "own": 0, "unknown": 1}, whole[:cut]
+
+
 def test_colours_around_a_record() -> None:
     (row,) = rows(f"\x1b[1m{EXEC}0.5\x1b[0m\n")
     assert row["duration_ms"] == 0.5
