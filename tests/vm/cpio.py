@@ -23,6 +23,12 @@ def write(root: Path, archive: BinaryIO) -> None:
     _entry(archive, "TRAILER!!!", 0, 0, b"")
 
 
+def write_file(name: str, content: bytes, archive: BinaryIO) -> None:
+    """Write an archive of one file, as Linux wants it for what it needs before it unpacks the rest."""
+    _entry(archive, name, 1, stat.S_IFREG | 0o644, content)
+    _entry(archive, "TRAILER!!!", 0, 0, b"")
+
+
 def _walk(root: Path) -> Iterator[Path]:
     """Folders before what is in them."""
     for folder, folders, files in os.walk(root):

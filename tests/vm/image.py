@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from vm import cpio, debian
+from vm import acpi, cpio, debian
+from vm.machines import Machine
 
 PROJECT = Path(__file__).resolve().parents[2]
 BUILD = PROJECT / "build" / "vm"
@@ -69,6 +70,17 @@ def build() -> Image:
     return Image(base / "vmlinuz", initramfs)
 
 
+def initramfs_for(machine: Machine, image: Image) -> Path:
+    """Return the initramfs of a machine: the common one, behind a table of the firmware that the machine changes."""
+    if not machine.order:
+        return image.initramfs
+    own = BUILD / f"initramfs-{machine.name}"
+    with own.open("wb") as archive:
+        cpio.write_file(acpi.PATH, acpi.multiple_apic_table(machine.order), archive)
+        archive.write(image.initramfs.read_bytes())
+    return own
+
+
 def _build_base(base: Path, kernel: debian.Package, packages: list[debian.Package]) -> None:
     for old in BUILD.glob("base-*"):
         shutil.rmtree(old)
@@ -121,20 +133,12 @@ def _library(root: Path) -> Path:
 
 def _compile(root: Path, folder: Path, keep_sources: bool) -> None:
     """Compile all modules with the guest's own Python: under emulation, compiling is most of a program's start."""
-    stripped = root if folder.is_relative_to(root) else folder
-    loader = [root / "lib64/ld-linux-x86-64.so.2", "--library-path", root / "usr/lib/x86_64-linux-gnu"]
-    options = [
-        "-q",
-        "--invalidation-mode",
-        "unchecked-hash",
-        "-s",
-        stripped,
-        "-p",
-        "/",
-        *([] if keep_sources else ["-b"]),
-    ]
+    libraries = root / "usr/lib/x86_64-linux-gnu"
+    python = [libraries / "ld-linux-x86-64.so.2", "--library-path", libraries, root / "usr/bin" / _library(root).name]
+    as_seen = ["-s", root if folder.is_relative_to(root) else folder, "-p", "/"]
+    form = ["-q", "--invalidation-mode", "unchecked-hash", *([] if keep_sources else ["-b"])]
     subprocess.run(
-        [*loader, root / "usr/bin" / _library(root).name, "-m", "compileall", *options, folder],
+        [*python, "-m", "compileall", *form, *as_seen, folder],
         check=True,
         env={"PYTHONHOME": str(root / "usr")},
         stdout=subprocess.DEVNULL,

@@ -24,10 +24,10 @@ def say(text: str) -> None:
         data = data[os.write(_descriptor, data) :]
 
 
-def ask(request: str) -> None:
-    """Have the host do something to this machine. Fails when it does not."""
-    say(f"ask {request}")
+def unplug(device: str) -> None:
+    """Have the host take a device out of this machine. Fails when it does not."""
+    say(f"unplug {device}")
     answer = b""
     while not answer.endswith(b"\n"):
         answer += os.read(_descriptor, 1)
-    assert answer == b"done\n", f"{request}: {answer.decode()}"
+    assert answer == b"done\n", f"{device}: {answer.decode()}"
