@@ -84,7 +84,7 @@ SOCKETS = Machine(
 )
 
 #: Two packages of three cores; the kernel's account of its nodes is then changed by the checks. Three cores leave gaps
-#: in the numbers of the local APICs, and then QEMU 7.2 loses interrupts that are addressed by a mask. Linux does not use
+#: in the numbers of the local APICs, and QEMU 7.2 then loses interrupts that are addressed by a mask. Linux uses no
 #: masks when there may be more than 8 processors, hence the empty third package.
 NODELESS = Machine("nodeless", "6,sockets=3,cores=3,threads=1,maxcpus=9", (("cpus=0-2", 160), ("cpus=3-8", 160)))
 
