@@ -105,7 +105,7 @@ def _time(marker: bytes, fields: list[bytes]) -> tuple[float | None, int, bytes,
     The fields before it are counted from the left, so that text behind it may hold commas.
     """
     count = len(fields)
-    for before in (9, 8, 7) if count > 7 else (3, 2):
+    for before in _counts(marker, fields):
         if before >= count or profile(marker, fields[:before]) is None:
             continue
         printed = fields[before]
@@ -119,9 +119,18 @@ def _time(marker: bytes, fields: list[bytes]) -> tuple[float | None, int, bytes,
         number = _TIME.match(printed)
         if number and _AFTER_TIME.match(printed, number.end()):
             return value(number[0]), length, b",".join([printed[number.end() :], *fields[before + 1 :]]), False
-    if profile(marker, fields) and (fields[2] == b"sdpa" or fields[1].startswith(b"gpu")):
+    if count > 7 and (fields[2] == b"sdpa" or fields[1].startswith(b"gpu")) and profile(marker, fields):
         return None, 0, b"", False
     return None
+
+
+def _counts(marker: bytes, fields: list[bytes]) -> tuple[int, ...]:
+    """Say how many fields may stand before the time: most torn lines have fewer, and are told by that."""
+    if len(fields) < 8:
+        return (3, 2)
+    if marker.startswith(b"onednn"):
+        return (8,) if fields[2] == b"gemm_api" and len(fields) < 10 else (9,)
+    return (9, 8, 7) if marker.startswith(b"dnnl") else (8, 7)
 
 
 def is_graph(fields: list[bytes]) -> bool:
