@@ -16,6 +16,9 @@ PLAIN_ENV = .venv-test-plain
 VM_ENV = .venv-vm
 DEMO_RUN = demo.cpulens
 
+# oneDNN's wheel brings no OpenMP runtime: GNU's must be in the system.
+NEED_LIBGOMP = tools/need libgomp1 '/sbin/ldconfig -p | grep -q libgomp.so.1'
+
 .PHONY: demo test test-vm check docs benchmark clean
 
 demo: $(DEMO_ENV)/installed
@@ -46,14 +49,22 @@ benchmark: $(TEST_ENV)/installed
 	$(TEST_ENV)/bin/python benchmarks/launcher.py
 
 $(DEMO_ENV)/installed: pyproject.toml
+	$(NEED_LIBGOMP)
 	$(PYTHON) -m venv $(DEMO_ENV)
 	$(DEMO_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime]'
 	touch $@
 
 $(TEST_ENV)/installed: pyproject.toml Makefile
+	$(NEED_LIBGOMP)
 	$(PYTHON) -m venv $(TEST_ENV)
 	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) torch==$(TORCH_VERSION)
 	$(TEST_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime,test,clients,dev]'
+	touch $@
+
+$(PLAIN_ENV)/installed: pyproject.toml Makefile
+	$(NEED_LIBGOMP)
+	$(PYTHON) -m venv $(PLAIN_ENV)
+	$(PLAIN_ENV)/bin/python -m pip $(PIP_INSTALL) --editable '.[runtime,test]'
 	touch $@
 
 # The emulated machines bring their own Python; the host's only starts them.
@@ -63,4 +74,4 @@ $(VM_ENV)/installed: Makefile
 	touch $@
 
 clean:
-	rm -rf $(DEMO_ENV) $(TEST_ENV) $(VM_ENV) $(DEMO_RUN) build/vm
+	rm -rf $(DEMO_ENV) $(TEST_ENV) $(PLAIN_ENV) $(VM_ENV) $(DEMO_RUN) build

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import shutil
 import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.console import Console
 from rich.text import Text
 
+from cpulens.report.console import as_text, show
 from cpulens.report.terminal import GRAIN_LIMIT_MS
 from cpulens.report.text import cell, count, milliseconds, visible
 
@@ -28,20 +27,13 @@ _LONG: Final = 200
 
 
 def show_comparison(stream: Any, comparison: Comparison, limit: int | None = None) -> None:
-    """Print to a stream: coloured on a terminal (unless NO_COLOR), plain elsewhere; `limit` kernels and causes."""
-    console = Console(file=stream, highlight=False, force_jupyter=False)
-    if console.is_terminal:
-        _print(console, comparison, limit)
-    else:
-        stream.write(comparison_text(comparison, limit, width=shutil.get_terminal_size((120, 24)).columns) + "\n")
+    """Print to a stream, `limit` kernels and causes; see `report.console.show`."""
+    show(stream, lambda console: _print(console, comparison, limit))
 
 
 def comparison_text(comparison: Comparison, limit: int | None = None, width: int = 100) -> str:
     """The same as plain text, `width` columns wide."""
-    target = io.StringIO()
-    console = Console(file=target, width=width, color_system=None, highlight=False, force_jupyter=False)
-    _print(console, comparison, limit)
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()).rstrip("\n")
+    return as_text(lambda console: _print(console, comparison, limit), width)
 
 
 def _print(console: Console, comparison: Comparison, limit: int | None) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import shlex
-import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cpulens.report.console import as_text, show
 from cpulens.report.text import cell, count, milliseconds, percent, rate, visible
 
 if TYPE_CHECKING:
@@ -42,20 +41,12 @@ def print_summary(console: Console, summary: Summary, limit: int | None = None) 
 
 def summary_text(summary: Summary, limit: int | None = None, width: int = 100) -> str:
     """The same as plain text, `width` columns wide, without colours."""
-    target = io.StringIO()
-    print_summary(
-        Console(file=target, width=width, color_system=None, highlight=False, force_jupyter=False), summary, limit
-    )
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()).rstrip("\n")
+    return as_text(lambda console: print_summary(console, summary, limit), width)
 
 
 def show_summary(stream: Any, summary: Summary, limit: int | None = None) -> None:
-    """Print to a stream: coloured on a terminal (unless NO_COLOR), plain and 120 columns wide elsewhere."""
-    console = Console(file=stream, highlight=False)
-    if console.is_terminal:
-        print_summary(console, summary, limit)
-    else:
-        stream.write(summary_text(summary, limit, width=shutil.get_terminal_size((120, 24)).columns) + "\n")
+    """Print to a stream; see `report.console.show`."""
+    show(stream, lambda console: print_summary(console, summary, limit))
 
 
 def head(summary: Summary) -> Iterator[tuple[str, str]]:
