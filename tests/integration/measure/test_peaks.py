@@ -86,20 +86,14 @@ def test_products_agree_with_a_direct_loop(data_type, one_thread, monkeypatch):
 
 @pytest.mark.parametrize("kernel", stream.KERNELS)
 def test_passes_agree_with_a_direct_loop(kernel, one_thread):
-    size = 2 << 20
+    size = 1 << 20
     count = size // 8
-    x, y = ((ctypes.c_float * count)(*[0.5] * count) for _ in range(2))
-    a, b = ctypes.addressof(x), ctypes.addressof(y)
     library, integer, pointer = mkl.library(), ctypes.c_int64, ctypes.c_void_p
-    if kernel == "copy":
-        copy = library.declare("cblas_scopy", [integer, pointer, integer, pointer, integer])
-        moved, execute = 8 * count, lambda: copy(count, a, 1, b, 1)
-    elif kernel == "triad":
-        axpy = library.declare("cblas_saxpy", [integer, ctypes.c_float, pointer, integer, pointer, integer])
-        moved, execute = 12 * count, lambda: axpy(count, 1e-6, a, 1, b, 1)
-    else:
-        dot = library.declare("cblas_sdot", [integer, pointer, integer, pointer, integer], ctypes.c_float)
-        moved, execute = 8 * count, lambda: dot(count, a, 1, b, 1)
+    scalar = ctypes.c_float
+    vectors = [pointer, integer, pointer, integer]
+    copy = library.declare("cblas_scopy", [integer, *vectors])
+    axpy = library.declare("cblas_saxpy", [integer, scalar, *vectors])
+    dot = library.declare("cblas_sdot", [integer, *vectors], scalar)
 
     def measured():
         found = {one.kernel: one for one in best_streams(size, BUDGET_S)}[kernel]
@@ -110,7 +104,18 @@ def test_passes_agree_with_a_direct_loop(kernel, one_thread):
             one = next(one for one in passes if (one.kernel, one.library) == (kernel, "mkl"))
             return one.bytes_moved / shortest(one.execute, BUDGET_S).seconds / 1e9
 
-    assert closest(measured, lambda: moved / plain_loop(execute) / 1e9) <= 1.1
+    def direct():
+        """On arrays of its own each time: which pages they get decides how well they fit into a cache."""
+        x, y = ((scalar * count)(*[0.5] * count) for _ in range(2))
+        a, b = ctypes.addressof(x), ctypes.addressof(y)
+        moved, execute = {
+            "copy": (8 * count, lambda: copy(count, a, 1, b, 1)),
+            "triad": (12 * count, lambda: axpy(count, 1e-6, a, 1, b, 1)),
+            "read": (8 * count, lambda: dot(count, a, 1, b, 1)),
+        }[kernel]
+        return moved / plain_loop(execute) / 1e9
+
+    assert closest(measured, direct) <= 1.1
 
 
 def test_the_results_of_what_is_timed_are_right():
