@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
@@ -113,7 +114,7 @@ def _load(log: LogSource, way: _Way) -> Trace:
 
 def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> Trace:
     backing, texts = None, Texts()
-    with closing(stream):
+    with closing(stream), _no_collection():
         size = stream.size_bytes or 0
         several = way.workers is None or way.workers > 1
         if wait is None and stream.path is not None and several and size >= (1 if way.workers else _WORKERS_BYTES):
@@ -125,11 +126,24 @@ def _read(stream: source.Stream, wait: Callable[[], bool] | None, way: _Way) -> 
             parts = [_part(stream, wait, way.progress)]
     log = Log(parts)
     try:
-        return _trace(stream, log, texts, way)
+        with _no_collection():
+            return _trace(stream, log, texts, way)
     finally:
         log.close()
         if backing is not None:
             backing.close()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Stop looking for cycles of garbage: many small objects are made and kept, none of them in a cycle."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _part(stream: source.Stream, wait: Callable[[], bool] | None, progress: Progress | None) -> Part:

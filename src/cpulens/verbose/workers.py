@@ -6,6 +6,7 @@ module, so nothing is forked from a program with threads. It writes columns to f
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import pickle
@@ -156,6 +157,7 @@ def main(arguments: list[str]) -> None:
     """Read one range: path, first byte, last byte, folder for the result."""
     from cpulens.verbose.kernel_numpy import Kernel
 
+    gc.disable()  # there are no cycles here, and looking for them takes longer than reading
     path, folder = Path(arguments[0]), Path(arguments[3])
     reading = Reading(folder)
     kernel = Kernel(reading)
