@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cpulens.trace import Trace
 
 #: What a printed line costs beyond its kernel's own time, in µs, measured by `benchmarks/record.py`: into a spill file
-#: (in the process), into a pipe (a recorded command).
+#: (in the process), into a pipe (a recorded command; oneMKL's is its file's plus what the pipe adds for oneDNN).
 LINE_COST_US: Final = {"file": {"onednn": 4.0, "mkl": 11.0}, "pipe": {"onednn": 9.0, "mkl": 16.0}}
 #: Kinds of records: executions, creations and compilations, creations inside others, the rest.
 _ONEDNN, _MKL, _CREATION, _NESTED, _OTHER = range(5)
@@ -93,6 +93,13 @@ def printing_ms(records: pl.DataFrame, facts: dict[str, Any]) -> tuple[float, in
     return spent, int(lines.filter(pl.col("library").is_in(list(costs)))["calls"].sum())
 
 
+def several_instances(trace: Trace) -> bool:
+    """Whether the records come from several processes or logs."""
+    import polars as pl
+
+    return bool(trace.events.select(pl.col("instance").is_not_null().any()).collect().item())
+
+
 def _line_costs(facts: dict[str, Any]) -> dict[str, float]:
     return LINE_COST_US["pipe" if "exit_code" in facts else "file"]
 
@@ -116,12 +123,15 @@ def _rows(trace: Trace) -> pl.LazyFrame:
     )
     costs = _line_costs(trace.facts)
     cost = library.replace_strict(list(costs), list(costs.values()), default=0.0, return_dtype=pl.Float64)
-    texts = trace.texts.lazy().select("text", kind=kind, cost_us=cost)
+    texts = trace.texts.select("text", kind=kind, cost_us=cost)
     finite = pl.when(pl.col("duration_ms").is_finite()).then(pl.col("duration_ms"))
     events = trace.events.select(
         "seq", "line", "text", "instance", "iteration", "start_ns", "inner", duration_ms=finite
     )
-    return events.join(texts, on="text", how="left", maintain_order="left")
+    if (texts["text"] == pl.int_range(len(texts), dtype=pl.UInt32, eager=True)).all():  # as the reader numbers them
+        looked_up = (pl.lit(texts[name]).gather(pl.col("text")).alias(name) for name in ("kind", "cost_us"))
+        return events.with_columns(looked_up)
+    return events.join(texts.lazy(), on="text", how="left", maintain_order="left")
 
 
 def _stretches(trace: Trace) -> list[Stretch]:
@@ -176,10 +186,11 @@ def _iterations(trace: Trace) -> list[Stretch]:
     if not len(marks):
         return []
     rows = _rows(trace).filter(pl.col("iteration").is_not_null())
-    sums = _sums(rows, ["instance", "iteration"])
-    joined = marks.join(
-        sums, on=["instance", "iteration"], how="inner", nulls_equal=True, maintain_order="left"
-    ).with_columns(next_ns=pl.col("start_ns").shift(-1).over("instance"))
+    keys = ["instance", "iteration"] if several_instances(trace) else ["iteration"]
+    sums = _sums(rows, keys)
+    joined = marks.join(sums, on=keys, how="inner", nulls_equal=True, maintain_order="left").with_columns(
+        next_ns=pl.col("start_ns").shift(-1).over("instance")
+    )
     scopes = [tuple(scope) for scope in trace.facts.get("scopes_ns") or []]
     found = []
     for row in joined.iter_rows(named=True):
@@ -206,10 +217,10 @@ def _gaps(trace: Trace) -> list[Gap]:
     rows = _rows(trace).filter(pl.col("kind") < _OTHER)
     start = pl.when(pl.col("kind") != _MKL).then(pl.col("start_ns"))
     end = start + (pl.col("duration_ms").fill_null(0.0) * 1e6).round().cast(pl.Int64)
-    lines = rows.select("line", "text", "instance", start=start, end=end).collect()
+    several = several_instances(trace)
+    lines = rows.select("line", "text", *(["instance"] if several else []), start=start, end=end).collect()
     if lines["start"].null_count() == len(lines):
         return []
-    several = lines["instance"].null_count() < len(lines)
     if several:  # one after another: what follows is then another's first
         lines = lines.sort("instance", maintain_order=True)
     end_before = (pl.col("end").cum_max().over("instance") if several else pl.col("end").cum_max()).shift(1)

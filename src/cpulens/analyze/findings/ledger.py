@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
-from cpulens.analyze.coverage import Coverage, cover
+from cpulens.analyze.coverage import Coverage, cover, several_instances
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,14 +91,20 @@ class Ledger:
 
     @functools.cached_property
     def executions(self) -> pl.DataFrame:
-        """Every execution in order, one instance after another: seq, line, text, duration_ms, instance."""
+        """Every execution in order, one instance after another: seq, line, text, duration_ms, iteration, instance."""
         import polars as pl
 
-        runs = self.records.filter(pl.col("event") == "exec").select("text")
-        columns = ["seq", "line", "text", "duration_ms", "iteration", "instance"]
-        found = self.trace.events.select(columns).join(runs.lazy(), on="text", how="semi").collect()
-        found = found.sort("seq")
-        return found.sort("instance", maintain_order=True) if found["instance"].null_count() < len(found) else found
+        runs = self.records.filter(pl.col("event") == "exec")["text"]
+        columns = ["seq", "line", "text", "duration_ms", "iteration"]
+        several = several_instances(self.trace)
+        found = (
+            self.trace.events.select(*columns, *(["instance"] if several else []))
+            .filter(pl.col("text").is_in(runs.implode()))
+            .collect()
+        )
+        if several:
+            return found.sort("instance", maintain_order=True)
+        return found.with_columns(instance=pl.lit(None, pl.String))
 
     @functools.cached_property
     def coverage(self) -> Coverage:
@@ -120,8 +126,8 @@ class Ledger:
     def instances(self) -> dict[str | None, dict[str, Any]]:
         """The facts of each process or log: their own where there are several."""
         own: dict[str, dict[str, Any]] = self.facts.get("instances") or {}
-        found: dict[str | None, dict[str, Any]] = {}
-        found.update(own or {None: self.facts})  # type: ignore[arg-type]
+        found: dict[str | None, dict[str, Any]] = {} if own else {None: self.facts}
+        found.update(own.items())
         return found
 
     def libraries(self, name: str) -> list[dict[str, Any]]:
