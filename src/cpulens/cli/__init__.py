@@ -20,6 +20,8 @@ VERBS: Final = {
     "roofline": "say how near the kernels of a run came to what its host can do, and where time is lost",
     "peak": "measure what this host can do: matrix products and passes over memory",
     "diff": "say what changed between two runs or logs, and what it comes from",
+    "repro": "print command lines of oneDNN's benchdnn that run the problems of a run again",
+    "report": "write a run, or the difference of two, as one HTML file to look at",
     "convert": "read logs into one run file, or into a table for other tools",
     "explain": "say in plain words what one log line means",
     "doctor": "show what decides how fast inference runs here, and what stands against it",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from typing import TextIO
+
+from cpulens.report.text import visible
 
 _AFTER_SECONDS = 1.0
 _EVERY_SECONDS = 0.2
@@ -39,3 +42,21 @@ def reading_progress(stream: TextIO) -> Iterator[Callable[[int, int | None], Non
         if shown:
             stream.write("\r\x1b[K")
             stream.flush()
+
+
+@contextmanager
+def step_progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
+    """Give a function to call with what is under way; it says nothing where `stream` is no terminal."""
+    if not stream.isatty():
+        yield lambda _: None
+        return
+
+    def say(what: str) -> None:
+        stream.write(f"\r\x1b[K{visible(what)[: get_terminal_size().columns - 1]}")
+        stream.flush()
+
+    try:
+        yield say
+    finally:
+        stream.write("\r\x1b[K")
+        stream.flush()
