@@ -90,7 +90,7 @@ def summarize(trace: Trace, by: str | tuple[str, ...] | list[str] = DEFAULT_BY) 
 
     keys = columns(by)
     needed = {*keys, "event", "primitive", "cache", "duration_ms", "inner", "flops", "bytes"}
-    frame = trace.frame.select([name for name in (*TEXT_COLUMNS, *EVENT_COLUMNS) if name in needed])
+    frame = trace.frame.select([name for name in {**TEXT_COLUMNS, **EVENT_COLUMNS} if name in needed])
     # A kernel of another library inside an exec is contained in it, like a primitive inside a graph partition.
     counted = ~(pl.col("inner") | (pl.col("event") == "external"))
     # A time that is no number (nan, inf: a clock that was set) says nothing, and must not take the sums with it.
