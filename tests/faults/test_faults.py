@@ -91,7 +91,14 @@ def findings(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.code)
+TAKE_TORCH = {"lapack_info", "mkl_only", "outside_both"}
+CASES = [
+    pytest.param(fault, id=fault.code, marks=[pytest.mark.torch] if fault.program in TAKE_TORCH else [])
+    for fault in FAULTS
+]
+
+
+@pytest.mark.parametrize("fault", CASES)
 def test_a_planted_fault_is_named_and_its_healthy_twin_is_not(fault: Fault, tmp_path: Path) -> None:
     if fault.needs and fault.needs not in USABLE:
         pytest.skip(f"this processor has no {fault.needs}")

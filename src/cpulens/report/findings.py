@@ -19,11 +19,15 @@ _STRETCHES: Final = 5
 
 def findings_text(findings: Sequence[Finding], width: int | None = None) -> str:
     """All findings as plain text, wrapped to `width` columns (default: the terminal's)."""
-    columns = min(width or shutil.get_terminal_size((80, 24)).columns, _MOST_WIDE)
+    columns = _columns(width)
     if not findings:
         return "Nothing found: no rule sees anything wrong with this run."
     blocks = ["\n".join(_block(number, one, columns)) for number, one in enumerate(findings, 1)]
     return "\n\n".join(blocks)
+
+
+def _columns(width: int | None) -> int:
+    return min(width or shutil.get_terminal_size((80, 24)).columns, _MOST_WIDE)
 
 
 def _block(number: int, finding: Finding, width: int) -> Iterator[str]:
@@ -40,8 +44,8 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(visible(text), width, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
-def coverage_text(coverage: Coverage) -> str:
-    """The wall time of each stretch against its kernels; an empty string where none is known."""
+def coverage_text(coverage: Coverage, width: int | None = None) -> str:
+    """The wall time of each stretch against its kernels, and the gaps; an empty string where none is known."""
     lines = []
     for one in coverage.stretches[:_STRETCHES]:
         shares = [
@@ -61,7 +65,15 @@ def coverage_text(coverage: Coverage) -> str:
             f"{count(len(rest), 'more iteration')}: {milliseconds(sum(one.wall_ms for one in rest))} ms wall, "
             f"{milliseconds(sum(one.neither_ms for one in rest))} ms in neither"
         )
-    return "\n".join(visible(line) for line in lines)
+    if coverage.gaps:
+        total_ms, number = sum(gap.total_ms for gap in coverage.gaps), sum(gap.count for gap in coverage.gaps)
+        most = coverage.gaps[0]
+        lines.append(
+            f"{count(number, 'gap')} between oneDNN's kernels, {milliseconds(total_ms)} ms; most after {most.after}: "
+            f"{milliseconds(most.total_ms)} ms in {most.count:,}, the longest {milliseconds(most.longest_ms)} ms after "
+            f"line {most.line}"
+        )
+    return "\n".join(part for line in lines for part in _wrapped(line, _columns(width), "  "))
 
 
 def print_findings(stream: TextIO, findings: Sequence[Finding], coverage: Coverage) -> None:

@@ -55,6 +55,7 @@ def recorded() -> dict[str, Any]:
     return said(run_program(PRELUDE + CODE))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("model", MODELS)
 def test_each_kernel_belongs_to_the_layer_that_issued_it(recorded: dict[str, Any], model: str) -> None:
     values = recorded[model]
@@ -72,6 +73,7 @@ def test_each_kernel_belongs_to_the_layer_that_issued_it(recorded: dict[str, Any
     assert sum(bool(kernels) for kernels in values["alone"].values()) >= 10
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("model", [*MODELS, "encoder_bf16"])
 def test_watching_changes_no_kernel(recorded: dict[str, Any], model: str) -> None:
     values = recorded[model]
@@ -84,12 +86,14 @@ def test_watching_changes_no_kernel(recorded: dict[str, Any], model: str) -> Non
         assert {layer for layer, _ in values["hooked"]} >= {"layers.0.linear1", "layers.1.linear2"}
 
 
+@pytest.mark.torch
 def test_reorders_belong_to_the_layer_in_whose_call_they_happen(recorded: dict[str, Any]) -> None:
     reorders = Counter(layer for layer, what in recorded["resnet"]["watched"] if " reorder " in what)
     convolutions = Counter(layer for layer, what in recorded["resnet"]["watched"] if " convolution " in what)
     assert set(reorders) == set(convolutions)
 
 
+@pytest.mark.torch
 def test_top_by_layer_and_a_watch_from_one_line_in_a_script(program: Program, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

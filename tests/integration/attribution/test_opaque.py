@@ -9,6 +9,7 @@ import pytest
 from attribution_support import PRELUDE, said
 from tests_support import run_program
 
+pytestmark = pytest.mark.torch
 MADE = {
     "torch.jit.script(inner)": "scripted (torch.jit)",
     "torch.jit.trace(inner, inputs)": "scripted (torch.jit)",

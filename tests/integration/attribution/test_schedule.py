@@ -73,6 +73,7 @@ say(rows=rows, facts=recording.facts, words=words)
 """
 
 
+@pytest.mark.torch
 def test_a_recording_in_the_process(program: Program) -> None:
     result = program(PRELUDE + CODE + RECORD)
     assert b"verbose" not in result.stdout.rpartition(b"\n{")[0]
@@ -85,6 +86,7 @@ def test_a_recording_in_the_process(program: Program) -> None:
     assert "no cpulens.iteration() was called" in values["words"][1]
 
 
+@pytest.mark.torch
 def test_a_recorded_command(program: Program, tmp_path: Path) -> None:
     script, run = tmp_path / "script.py", tmp_path / "run.cpulens"
     script.write_text(PRELUDE + CODE + "one(32); run(10); print('own text')\n")
