@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import Any, Final
 
-from cpulens.backends import openmp
-from cpulens.errors import BackendUnavailable, CpulensError, UsageError
+from cpulens.errors import BackendUnavailable, UsageError
 from cpulens.machine import peaks
-from cpulens.machine.limits import read_quota
 from cpulens.machine.peaks import Peaks, Product, Stream
-from cpulens.machine.topology import read_topology
 from cpulens.measure import gemm, stream
+from cpulens.measure.threads import default_threads, threads_set_to
 from cpulens.measure.timing import shortest
 from cpulens.native import mkl, onednn
 
@@ -60,7 +56,7 @@ def peak(
     cached = peaks.load(peaks.path_of(count, found))
     if cached is not None and not refresh:
         return cached
-    with _threads(count):
+    with threads_set_to(count):
         measured = _measure(count, found, budget_s, say)
     if cached is not None:
         measured = measured.better(cached)
@@ -70,17 +66,6 @@ def peak(
         note = f"not kept for later: {peaks.folder()} can't be written ({error.strerror})"
         measured = measured._replace(notes=(*measured.notes, note))
     return measured
-
-
-def default_threads() -> int:
-    """One for each physical core among the allowed CPUs, no more than the CPU quota gives."""
-    allowed = os.sched_getaffinity(0)
-    try:
-        cores = sum(not allowed.isdisjoint(core.cpus) for core in read_topology().cores)
-    except CpulensError:
-        cores = len(allowed)
-    quota = read_quota()
-    return max(1, min(cores, math.floor(quota) if quota else cores))
 
 
 def conditions() -> dict[str, Any]:
@@ -97,23 +82,6 @@ def conditions() -> dict[str, Any]:
         )
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     return {**peaks.host(), "libraries": libraries, "environment": variables}
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """`count` threads in every OpenMP runtime here and in oneMKL, put back afterwards."""
-    restore: list[Callable[[], object]] = []
-    with suppress(BackendUnavailable):
-        before = mkl.max_threads()
-        mkl.set_num_threads(count)
-        restore.append(lambda: mkl.set_num_threads(before))
-    with suppress(BackendUnavailable):
-        restore.append(openmp.swap_num_threads(count))
-    try:
-        yield
-    finally:
-        for put_back in reversed(restore):
-            put_back()
 
 
 def _measure(threads: int, found: dict[str, Any], budget_s: float, say: Say) -> Peaks:

@@ -15,7 +15,8 @@ from cpulens.cli import main
 from cpulens.errors import BackendUnavailable, UsageError
 from cpulens.machine import peaks as known
 from cpulens.measure import peak, peaks, stream
-from cpulens.measure.peaks import best_product, best_streams, default_threads
+from cpulens.measure.peaks import best_product, best_streams
+from cpulens.measure.threads import default_threads, threads_set_to
 from cpulens.measure.timing import shortest
 from cpulens.native import mkl, onednn
 
@@ -33,7 +34,7 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def one_thread():
     """A short run on one thread fits between two turns of other programs."""
-    with peaks._threads(1):
+    with threads_set_to(1):
         yield
 
 
@@ -208,7 +209,7 @@ def test_what_can_not_be_measured_is_one_sentence(monkeypatch, capsys):
 
 def test_default_threads_are_cores_within_the_quota(monkeypatch):
     assert 1 <= default_threads() <= len(os.sched_getaffinity(0))
-    monkeypatch.setattr("cpulens.measure.peaks.read_quota", lambda: 1.5)
+    monkeypatch.setattr("cpulens.measure.threads.read_quota", lambda: 1.5)
     assert default_threads() == 1
 
 
