@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the kernels by the time they lost."""
     keys, chosen, wanted = columns(args.by), selection(args), cumulative(args)
-    given = _given(args.peaks) if args.peaks else None
+    given = load_peaks(args.peaks) if args.peaks else None
     trace = select(load(*args.logs), chosen)
     peaks, origin = (given, f"from {args.peaks}") if given else choose(trace, known.known())
     result = roofline(trace, peaks, keys, origin=origin)
@@ -64,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _given(path: str) -> Peaks:
+def load_peaks(path: str) -> Peaks:
+    """Read what `cpulens peak --json` printed. Raises UsageError where that is none."""
     found = known.load(path)
     if found is None:
         raise UsageError(f"{path} holds no peaks; make such a file on the run's host: cpulens peak --json > peaks.json")

@@ -107,10 +107,11 @@ def verdict(effect: Effect) -> str:
 def _interval_words(effect: Effect, alpha: float) -> str:
     if effect.low is None:
         return "" if effect.ratio is None else f" to tell (new/base {_ratio(effect.ratio)})"
-    return f" (new/base {_ratio(effect.ratio)}, {_interval(effect)} at {100 * (1 - alpha):g} % confidence)"
+    return f" (new/base {_ratio(effect.ratio)}, {interval(effect)} at {100 * (1 - alpha):g} % confidence)"
 
 
-def _interval(effect: Effect) -> str:
+def interval(effect: Effect) -> str:
+    """The interval of new/base; – where nothing can be said."""
     if effect.low is None or effect.high is None:
         return "–"
     if effect.high == float("inf"):
@@ -195,7 +196,7 @@ def _row(kernel: Kernel) -> tuple[str, ...]:
     return (
         ("(" + signed(kernel.delta_ms) + ")") if kernel.inner else signed(kernel.delta_ms),
         word,
-        _interval(kernel.effect),
+        interval(kernel.effect),
         _median(kernel.base),
         _median(kernel.new),
         _calls(kernel.base, kernel.new),
