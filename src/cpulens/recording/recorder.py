@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from cpulens.backends import verbosity
 from cpulens.backends.levels import parse_level
 from cpulens.backends.scope import Scope
-from cpulens.capture.spill import Spill
 from cpulens.capture.tap import Session, tap
 from cpulens.errors import CaptureError, UsageError
 from cpulens.native import loaded
@@ -24,6 +20,7 @@ from cpulens.recording.layers import Watch, calls, open_layers
 from cpulens.recording.limit import watch_size
 from cpulens.recording.markers import open_regions
 from cpulens.recording.schedule import ACTIVE, WAIT, Schedule, listen, stop_listening
+from cpulens.recording.slices import Slice, joined, last_whole_line, write_raw
 from cpulens.recording.stamps import Stamps
 
 if TYPE_CHECKING:
@@ -31,19 +28,6 @@ if TYPE_CHECKING:
     from cpulens.trace import Trace
 
 DEFAULT_MAX_BYTES: Final = 1 << 30
-_IN_MEMORY_BYTES: Final = 16 << 20
-
-
-class Slice(NamedTuple):
-    """The part of a spill that belongs to one entering of the block, and what was known when it began.
-
-    `preamble`: the headers that the libraries had printed before, and the regions that were open.
-    """
-
-    spill: Spill
-    start: int
-    end: int
-    preamble: bytes
 
 
 class Recording(Scope):
@@ -203,7 +187,7 @@ class Recording(Scope):
                 return
             last = self._slices[-1]
             end = min(last.end, last.start + self.max_bytes)
-            self._slices[-1] = last._replace(end=_last_whole_line(last.spill, last.start, end))
+            self._slices[-1] = last._replace(end=last_whole_line(last.spill, last.start, end))
             self.notes.append(
                 f"recording stopped at its limit of {self.max_bytes:,} bytes (max_bytes): what ran later is missing"
             )
@@ -283,7 +267,7 @@ class Recording(Scope):
 
         slices = self._so_far()
         try:
-            with _joined(slices) as log:
+            with joined(slices) as log:
                 return load(log, facts=self.facts, preamble=slices[0].preamble)
         except LogError as error:
             paths = [obj.path for obj in loaded.objects()]
@@ -302,7 +286,7 @@ class Recording(Scope):
         Raises TraceFileError when the file exists, unless `force`.
         """
         if os.fspath(path).endswith((".log", ".txt")):
-            _write_raw(path, self.raw(), force)
+            write_raw(path, self.raw(), force)
         else:
             self.trace.save(os.fspath(path), force=force)
 
@@ -344,35 +328,3 @@ def record(
     Raises UsageError for a level that isn't one, CaptureError where nothing can be caught.
     """
     return Recording(onednn, mkl, capture, max_bytes, schedule)
-
-
-@contextlib.contextmanager
-def _joined(slices: list[Slice]) -> Iterator[bytes | str]:
-    """The slices as one log: in memory while they are small, else a file, which the reader reads in parts."""
-    if sum(part.end - part.start for part in slices) <= _IN_MEMORY_BYTES:
-        yield b"".join(part.spill.read(part.start, part.end) for part in slices)
-        return
-    with tempfile.NamedTemporaryFile(prefix="cpulens-slice-") as file:
-        for part in slices:
-            for start in range(part.start, part.end, _IN_MEMORY_BYTES):
-                file.write(part.spill.read(start, min(start + _IN_MEMORY_BYTES, part.end)))
-        file.flush()
-        yield file.name
-
-
-def _last_whole_line(spill: Spill, start: int, end: int) -> int:
-    tail_start = max(start, end - (1 << 16))
-    cut = spill.read(tail_start, end).rfind(b"\n") + 1
-    return tail_start + cut if cut else end
-
-
-def _write_raw(path: str | os.PathLike[str], data: bytes, force: bool) -> None:
-    from cpulens.errors import TraceFileError
-
-    try:
-        with open(path, "wb" if force else "xb") as file:
-            file.write(data)
-    except FileExistsError:
-        raise TraceFileError(f"{os.fspath(path)} exists; choose another name, or force=True to replace it") from None
-    except OSError as error:
-        raise TraceFileError(f"{os.fspath(path)} can't be written: {error.strerror}") from error
