@@ -56,8 +56,11 @@ ADJACENT = Machine(
     ),
 )
 
-#: The same cores; the firmware lists the first threads of all of them first, so siblings are numbered four apart. The
-#: last one can be unplugged.
+#: Two packages of two cores: enough to see how runs end.
+ENDINGS = Machine("endings", "4,sockets=2,cores=2,threads=1", (("cpus=0-1", 160), ("cpus=2-3", 160)))
+
+#: The cores of the first machine again; the firmware lists the first threads of all of them first, so siblings are
+#: numbered four apart. The last one can be unplugged.
 APART = Machine(
     "apart",
     "7,sockets=2,cores=2,threads=2,maxcpus=8",
@@ -88,7 +91,7 @@ SOCKETS = Machine(
 #: masks when there may be more than 8 processors, hence the empty third package.
 NODELESS = Machine("nodeless", "6,sockets=3,cores=3,threads=1,maxcpus=9", (("cpus=0-2", 160), ("cpus=3-8", 160)))
 
-MACHINES = {machine.name: machine for machine in (ADJACENT, SOCKETS, APART, MEMORYLESS, NODELESS)}
+MACHINES = {machine.name: machine for machine in (ADJACENT, ENDINGS, SOCKETS, APART, MEMORYLESS, NODELESS)}
 
 
 def arguments(machine: Machine) -> list[str]:

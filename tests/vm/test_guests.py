@@ -32,6 +32,6 @@ def test_guest_ran_to_its_end(machine: str, booted: Callable[[str], Boot]) -> No
     assert boot.complete, boot.last_words()
 
 
-@pytest.mark.parametrize("machine", ["adjacent"])
+@pytest.mark.parametrize("machine", ["endings"])
 def test_exit_code_of_run_cpu_as_init(machine: str, booted: Callable[[str], Boot]) -> None:
     assert booted(machine).exit_code_of_init() == EXIT_CODE_AS_INIT
