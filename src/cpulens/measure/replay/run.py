@@ -1,0 +1,264 @@
+"""The replay of a trace: choose its problems, prepare them, measure them and their variants."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from cpulens.analyze.replay import Refused, Replay, Replayed, Variant
+from cpulens.analyze.summary import Row, summarize
+from cpulens.errors import BackendUnavailable, UsageError
+from cpulens.measure.replay import mkl_call, onednn_call, problem, variants
+from cpulens.measure.replay.mkl_call import MklCall
+from cpulens.measure.replay.onednn_call import OneDnnCall
+from cpulens.measure.replay.problem import Unreplayable
+from cpulens.measure.replay.timing import Times, measure
+from cpulens.measure.stream import available_bytes
+from cpulens.measure.threads import default_threads, threads_set_to
+from cpulens.native import mkl, onednn
+
+if TYPE_CHECKING:
+    from cpulens.trace import Trace
+
+VARIANTS: Final = ("layout", "type", "threads")
+#: Time for each problem, and for each of its variants.
+BUDGET_S: Final = 0.3
+#: Tensors, what fills them, and reordered copies.
+_COPIES: Final = 3
+#: What makes two texts the same problem; the rest of a text is how it was written.
+_SAME: Final = ("primitive", "prop_kind", "problem", "auxiliary", "attributes", "src_dt", "wei_dt", "dst_dt")
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class _Item:
+    """A problem on its way."""
+
+    row: Row
+    columns: dict[str, Any]
+    told: Any
+    call: OneDnnCall | MklCall
+    threads: int
+    times: Times | None = None
+
+
+def replay(
+    trace: Trace,
+    *,
+    top: int | None = 20,
+    threads: int | None = None,
+    kinds: tuple[str, ...] = VARIANTS,
+    budget_s: float = BUDGET_S,
+    say: Say = lambda _: None,
+) -> Replay:
+    """Run the problems with the most time again: `top` of those that can be (None: all).
+
+    `threads` defaults to those of the run, where this process may use as many processors, else one for each physical
+    core. `kinds`: which variants to try, of "layout", "type" and "threads". `budget_s`: time for each problem and
+    each variant. `say` is told what is under way.
+
+    Raises UsageError for an unknown kind or less than one thread, `BackendUnavailable` when a library is needed for
+    all of the problems and is not here.
+    """
+    unknown = [kind for kind in kinds if kind not in VARIANTS]
+    if unknown or (threads is not None and threads < 1):
+        wrong = f"{unknown[0]!r} is no kind of variant; there are {', '.join(VARIANTS)}" if unknown else ""
+        raise UsageError(wrong or f"a replay with {threads} threads can't be; it takes at least 1")
+    found, refused, left_out, total_ms = _choose(trace, top, threads, say)
+    headers: list[dict[str, Any]] = []
+    for count in sorted({item.threads for item in found}):
+        group = [item for item in found if item.threads == count]
+        say(f"{len(group)} problems with {count} threads")
+        headers += _measure(group, count, budget_s)
+    replayed = [_replayed(item) for item in found]
+    if kinds:
+        for at, item in enumerate(found):
+            say(f"variants of {item.columns['primitive']} {item.columns['problem']} ({at + 1} of {len(found)})")
+            replayed[at] = replace(replayed[at], variants=tuple(_variants(item, kinds, budget_s)))
+    for item in found:
+        item.call.close()
+    libraries = tuple(trace.facts.get("libraries", ()))
+    return Replay(
+        tuple(sorted(replayed, key=lambda one: -one.total_ms)),
+        tuple(refused),
+        left_out,
+        total_ms,
+        libraries,
+        tuple({one["library"]: one for one in headers}.values()),
+        tuple(_notes(found)),
+    )
+
+
+def _choose(
+    trace: Trace, top: int | None, threads: int | None, say: Say
+) -> tuple[list[_Item], list[Refused], int, float]:
+    """Problems in the order in which they first ran, those that can't run again, how many were left out, all time."""
+    summary = summarize(trace, by=("text",))
+    texts = {row["text"]: row for row in trace.texts.iter_rows(named=True)}
+    found: list[_Item] = []
+    refused: list[Refused] = []
+    left_out = 0
+    for row in summary.rows:
+        columns = texts[row.key[0]]
+        if top is not None and len(found) >= top:
+            left_out += 1
+            continue
+        say(f"preparing {columns['primitive']} {columns['problem']}")
+        count = _threads(columns, trace.facts, threads)
+        try:
+            with threads_set_to(count):
+                told, call = _prepared(columns)
+        except (Unreplayable, BackendUnavailable) as reason:
+            refused.append(_refused(columns, row, str(reason)))
+            continue
+        found.append(_Item(row, columns, told, call, count))
+    found.sort(key=lambda item: item.columns["text"])
+    return found, refused, left_out, summary.counted_ms
+
+
+def _prepared(columns: Mapping[str, Any]) -> tuple[Any, OneDnnCall | MklCall]:
+    if columns["library"] == "mkl":
+        told = mkl_call.read(columns)
+        mkl.library()
+        return told, MklCall(told)
+    if columns["library"] != "onednn":
+        raise Unreplayable(f"a record of {columns['library']}")
+    read = problem.read(columns)
+    available = available_bytes()
+    if available is not None and read.size_bytes * _COPIES > available:
+        raise Unreplayable(f"its tensors take {read.size_bytes >> 20:,} MiB; {available >> 20:,} MiB are free")
+    onednn.library()
+    return read, onednn_call.prepare(read, columns["implementation"])
+
+
+def _threads(columns: Mapping[str, Any], facts: Mapping[str, Any], wanted: int | None) -> int:
+    """What was asked for, else what the run had where that many processors may be used here."""
+    if wanted is not None:
+        return wanted
+    headers = [one.get("threads") for one in facts.get("libraries", ()) if one.get("library") == columns["library"]]
+    told: int | None = columns["threads"] or next((count for count in headers if count), None)
+    usable = len(os.sched_getaffinity(0))
+    return told if told is not None and told <= usable else default_threads()
+
+
+def _refused(columns: Mapping[str, Any], row: Row, reason: str) -> Refused:
+    return Refused(
+        columns["library"],
+        columns["primitive"] or "-",
+        columns["problem"] or "",
+        row.calls,
+        row.total_ms or 0.0,
+        reason,
+    )
+
+
+def _measure(group: Sequence[_Item], threads: int, budget_s: float) -> list[dict[str, Any]]:
+    """Times of a group in common rounds; returns the libraries' headers."""
+    with threads_set_to(threads):
+        times, headers = measure([item.call for item in group], budget_s * len(group))
+    for item, one in zip(group, times, strict=True):
+        item.times = one
+    return headers
+
+
+def _replayed(item: _Item) -> Replayed:
+    columns, times, row = item.columns, item.times, item.row
+    assert times is not None
+    return Replayed(
+        library=columns["library"],
+        primitive=columns["primitive"],
+        problem=columns["problem"] or "",
+        columns=columns,
+        calls=row.calls,
+        total_ms=row.total_ms or 0.0,
+        share=row.share,
+        run_median_ms=row.median_ms,
+        run_implementation=columns["implementation"],
+        threads=item.threads,
+        best_ms=times.best_ms,
+        median_ms=times.median_ms,
+        runs=times.runs,
+        implementation=item.call.implementation,
+        layouts=_other_layouts(item),
+        same_problem=_same(columns, times.columns),
+        by_library=times.by_library,
+    )
+
+
+def _other_layouts(item: _Item) -> dict[str, str]:
+    if not isinstance(item.told, problem.Problem):
+        return {}
+    before = {name: one.tag for name, one in item.told.tensors.items()}
+    return {name: tag for name, tag in item.call.layouts.items() if before.get(name) and tag != before[name]}
+
+
+def _same(before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool | None:
+    return None if now is None else all((before[name] or "") == (now[name] or "") for name in _SAME)
+
+
+def _variants(item: _Item, kinds: tuple[str, ...], budget_s: float) -> list[Variant]:
+    """Other layouts and types in common rounds with the problem itself, then other numbers of threads."""
+    with threads_set_to(item.threads):
+        make = variants.of_onednn if isinstance(item.call, OneDnnCall) else variants.of_mkl
+        candidates = list(make(item.told, kinds))
+    found = _side_by_side(item, candidates, budget_s)
+    if "threads" in kinds:
+        found += [_with_threads(item, count, budget_s) for count in _counts(item.threads)]
+    return found
+
+
+def _side_by_side(item: _Item, candidates: list[variants.Candidate], budget_s: float) -> list[Variant]:
+    calls = [one.call for one in candidates if not isinstance(one.call, str)]
+    times: list[Times] = []
+    if calls:
+        with threads_set_to(item.threads):
+            times, _ = measure([item.call, *calls], budget_s * (len(calls) + 1))
+    measured, found = iter(times[1:]), []
+    for kind, name, call in candidates:
+        if isinstance(call, str):
+            found.append(Variant(kind, name, trouble=call))
+            continue
+        found.append(_variant(kind, name, call.implementation, next(measured), times[0]))
+        call.close()
+    return found
+
+
+def _counts(own: int) -> list[int]:
+    """One thread, half of the processors, all of them."""
+    usable = len(os.sched_getaffinity(0))
+    return sorted({1, max(1, usable // 2), usable} - {own})
+
+
+def _with_threads(item: _Item, count: int, budget_s: float) -> Variant:
+    """Primitives are made for a number of threads, so one is made anew; the problem itself is measured beside it."""
+    name = f"{count} thread" + ("s" if count > 1 else "")
+    with threads_set_to(item.threads):
+        (base,), _ = measure([item.call], budget_s / 2)
+    with threads_set_to(count):
+        try:
+            _, call = _prepared(item.columns)
+        except (Unreplayable, BackendUnavailable) as reason:
+            return Variant("threads", name, trouble=str(reason))
+        (times,), _ = measure([call], budget_s / 2)
+        call.close()
+    return _variant("threads", name, call.implementation, times, base)
+
+
+def _variant(kind: str, name: str, implementation: str | None, times: Times, base: Times) -> Variant:
+    gain = base.median_ms / times.median_ms if times.median_ms else None
+    return Variant(kind, name, implementation, times.best_ms, times.median_ms, gain)
+
+
+def _notes(found: Sequence[_Item]) -> list[str]:
+    notes = []
+    if any(item.columns["library"] == "mkl" for item in found):
+        notes.append(
+            "oneMKL's lines print no values behind pointers: products ran with alpha 1 and beta 0, transforms on "
+            "dense data"
+        )
+    if any(item.times is not None and not item.times.by_library for item in found):
+        notes.append("where the library printed no line, times are ours around the call: a few microseconds longer")
+    return notes
