@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from cpulens.errors import UsageError
 from cpulens.trace.schema import SCHEMA_VERSION
 from cpulens.trace.writing import atomic
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cpulens.trace.run import Trace
 
 SUFFIXES: Final = (".cpulens", ".parquet")
@@ -27,6 +29,11 @@ def write(trace: Trace, path: Path, *, force: bool = False) -> None:
         return
     if path.suffix != ".parquet":
         raise UsageError(f"{path}: the format goes by the ending, and it has to be {' or '.join(SUFFIXES)}")
-    metadata = {"cpulens.schema": str(SCHEMA_VERSION), "cpulens.facts": json.dumps(trace.facts)}
     with atomic(path, force=force) as file:
-        trace.frame.sink_parquet(file, metadata=metadata)
+        write_parquet(trace.frame, trace.facts, file)
+
+
+def write_parquet(table: pl.LazyFrame, facts: dict[str, Any], file: IO[bytes]) -> None:
+    """Write a table as Parquet, with the facts of its run in the metadata as `write` has them."""
+    metadata = {"cpulens.schema": str(SCHEMA_VERSION), "cpulens.facts": json.dumps(facts)}
+    table.sink_parquet(file, metadata=metadata)
