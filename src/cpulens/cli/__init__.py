@@ -22,6 +22,7 @@ VERBS: Final = {
     "diff": "say what changed between two runs or logs, and what it comes from",
     "repro": "print command lines of oneDNN's benchdnn that run the problems of a run again",
     "report": "write a run, or the difference of two, as one HTML file to look at",
+    "export": "write a run for other programs: Chrome trace (Perfetto), CSV, JSON, Parquet, Markdown",
     "convert": "read logs into one run file, or into a table for other tools",
     "explain": "say in plain words what one log line means",
     "doctor": "show what decides how fast inference runs here, and what stands against it",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from cpulens.analyze.breakdown import Part, types
+from cpulens.report.benchdnn import command
+from cpulens.report.benchdnn.reproducers import RUN_OPTIONS
 
 if TYPE_CHECKING:
     from cpulens.analyze.summary import Row, Summary
@@ -20,7 +23,10 @@ _LAYERS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """One text, the `number`-th by time: its columns, its figures, where it ran."""
+    """One text, the `number`-th by time: its columns, its figures, where it ran.
+
+    `reproducer`: benchdnn's command line for it; empty where there is none, and `why_none` says why.
+    """
 
     number: int
     text: dict[str, Any]
@@ -29,6 +35,8 @@ class KernelRow:
     line: int | None
     layers: tuple[str, ...]
     more_layers: int
+    reproducer: str
+    why_none: str
 
     @property
     def name(self) -> str:
@@ -77,7 +85,15 @@ def kernel_table(trace: Trace, summary: Summary, parts: Sequence[Part]) -> Kerne
                 line=lines.get(number),
                 layers=tuple(named[:_LAYERS]),
                 more_layers=max(len(named) - _LAYERS, 0),
+                **_reproducer(text),
             )
         )
     rest = summary.rows[len(rows) :]
     return KernelTable(tuple(rows), len(rest), sum(row.total_ms or 0.0 for row in rest))
+
+
+def _reproducer(text: dict[str, Any]) -> dict[str, str]:
+    made = command(text)
+    if isinstance(made, str):
+        return {"reproducer": "", "why_none": made}
+    return {"reproducer": shlex.join(["benchdnn", *RUN_OPTIONS, *made.arguments]), "why_none": ""}
