@@ -60,10 +60,11 @@ class Keys:
 
     def _coarse(self, frame: framing.Frame, instance: str | None) -> int:
         text = framing.coarse(frame.kind, frame.text)
-        key = (-1 - frame.kind, text, None, instance)
+        thread = frame.thread if frame.kind == framing.MARKER else None
+        key = (-1 - frame.kind, text, thread, instance)
         code = self._codes.get(key)
         if code is None:
-            code = self._add(key, Entry(frame.kind, text, None, instance, False))
+            code = self._add(key, Entry(frame.kind, text, thread, instance, False))
         if frame.kind != framing.UNKNOWN:
             self.beyond += 1
         else:

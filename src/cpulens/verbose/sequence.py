@@ -141,8 +141,9 @@ class Walk:
             stack.append(role.name)
         else:
             self._close_region(row + 1, role.instance, state)
-            if role.name in stack:
-                while stack.pop() != role.name:
+            name = role.name or (stack[-1] if stack else "")  # beyond the limit of texts a marker has no name
+            if name in stack:
+                while stack.pop() != name:
                     pass
             else:
                 self.order.notes.append(f"A region ends that did not begin: {role.name}.")

@@ -45,7 +45,7 @@ class Texts:
         number = self._ids.get(key)
         if number is None and entry.whole and len(self._ids) >= MAX_TEXTS:
             self.beyond += 1
-            return self.role(entry._replace(text=framing.coarse(entry.kind, entry.text), thread=None, whole=False))
+            return self.role(entry._replace(text=framing.coarse(entry.kind, entry.text), whole=False))
         if number is None:
             fields = self._prepared.pop(key, None) or _understood(entry)
             number = self._ids[key] = self._append(fields)

@@ -380,6 +380,13 @@ def test_texts_beyond_the_limit_are_timed_without_their_problem(monkeypatch: pyt
     assert trace.events.collect()["line"].to_list() == list(range(1, 101))
 
 
+def test_markers_beyond_the_limit_lose_their_names_but_not_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpulens.verbose.keys.MAX_TEXTS", 2)
+    marks = "".join(f"cpulens,v1,begin,1,r{at}\n{EXEC}{at}\ncpulens,v1,end,1,r{at}\n" for at in range(5))
+    frame = load(f"{EXEC}9\n{marks}".encode()).frame.filter(pl.col("event") == "exec").collect()
+    assert frame["region"].to_list() == [None, "r0", "", "", "", ""]
+
+
 def test_unknown_pieces_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cpulens.verbose.keys.MAX_UNKNOWN", 5)
     text = "".join(f"onednn_verbose,exec,{at}\n" for at in range(50)) + f"{EXEC}0.5\n"
