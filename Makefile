@@ -27,6 +27,7 @@ demo: $(DEMO_ENV)/installed
 	@echo "The run is in $(DEMO_RUN); see it again: $(DEMO_ENV)/bin/cpulens top $(DEMO_RUN) --by primitive,problem"
 
 test: $(TEST_ENV)/installed $(PLAIN_ENV)/installed
+	tests/prepare
 	$(TEST_ENV)/bin/python -m pytest
 	$(PLAIN_ENV)/bin/python -m pytest -m "not torch" tests/unit/backends tests/integration/backends
 
