@@ -52,9 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="FILE", help="what to write; - is stdout, and needs --format"
     )
     parser.add_argument("--format", choices=list(ENDINGS), help="write this, whatever the ending")
-    parser.add_argument(
-        "--by", metavar="COLUMNS", help="sum by these columns, joined by commas, as cpulens top does"
-    )
+    parser.add_argument("--by", metavar="COLUMNS", help="sum by these columns, joined by commas, as cpulens top does")
     add_selection(parser)
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
     parser.add_argument("--json", action="store_true", help="print what was written as one JSON object")

@@ -171,9 +171,8 @@ def _counters(
 
 def _counter(name: str, intervals: Iterable[tuple[int, int, float]], pid: int) -> Iterator[str]:
     for time, value in _steps(list(intervals)):
-        yield (
-            f'{{"name": "{name}", "ph": "C", "pid": {pid}, "tid": 0, "ts": {_us(time)}, "args": {{"{name}": {value:.6g}}}}}'
-        )
+        args = f'{{"{name}": {value:.6g}}}'
+        yield f'{{"name": "{name}", "ph": "C", "pid": {pid}, "tid": 0, "ts": {_us(time)}, "args": {args}}}'
 
 
 def _steps(intervals: list[tuple[int, int, float]]) -> Iterator[tuple[int, float]]:

@@ -41,7 +41,7 @@ def colours(parts: Iterable[Part]) -> dict[str, str]:
 
 def icicles(parts: Sequence[Part]) -> Figure:
     """One icicle for each way down that says anything; the page shows one at a time."""
-    traces = []
+    traces: list[dict[str, Any]] = []
     for way, names in WAYS.items():
         if way == "layer" and not any(part.layer for part in parts):
             continue
@@ -121,7 +121,11 @@ def spread_figure(rows: Sequence[KernelRow], spreads: Sequence[Spread], shades: 
         "mode": "markers",
         "x": [value for _, one in shown for value in (one.min_ms, one.max_ms)],
         "y": [name for name in names for _ in range(2)],
-        "marker": {"symbol": "line-ns-open", "size": 9, "color": [_shade(row, shades) for row, _ in shown for _ in "12"]},
+        "marker": {
+            "symbol": "line-ns-open",
+            "size": 9,
+            "color": [_shade(row, shades) for row, _ in shown for _ in "12"],
+        },
         "text": [_spread_words(row, one) for row, one in shown for _ in "12"],
         "hovertemplate": "%{text}<extra></extra>",
         "showlegend": False,

@@ -40,9 +40,9 @@ def run_page(
 ) -> str:
     """Give the page of a run, as text.
 
-    `name`: what it is called in the title. `thresholds`: of the findings (default: those of `Thresholds`). `peaks`: what
-    its host can do, and where that is known from; default: chosen by `attainable.choose` from what the run carries and
-    `known_peaks`.
+    `name`: what it is called in the title. `thresholds`: of the findings (default: those of `Thresholds`). `peaks`:
+    what its host can do, and where that is known from; default: chosen by `attainable.choose` from what the run carries
+    and `known_peaks`.
     """
     summary = summarize(trace, "text")
     divided = parts(trace)
