@@ -30,6 +30,9 @@ class Variant:
 class Replayed:
     """One problem: its weight and times in the run, and its times here, in milliseconds.
 
+    `best_ms` is the shortest of all, `hot_ms` the median again and again on the same memory, `median_ms` the median in
+    turn with the others, with another program's data in the caches, `new_pages_ms` the same with results in pages that
+    were never touched (None: the result is small).
     `layouts`: argument → tag here, where it is not the one of the run. `same_problem`: whether the library's line of
     the replay says the same problem as the run's; None where it printed none. `by_library`: whether the times are
     those that the library printed, as in the run, or ours around the call.
@@ -46,7 +49,9 @@ class Replayed:
     run_implementation: str | None
     threads: int
     best_ms: float
+    hot_ms: float
     median_ms: float
+    new_pages_ms: float | None
     runs: int
     implementation: str | None
     layouts: dict[str, str]
@@ -61,12 +66,25 @@ class Replayed:
 
     @property
     def verdict(self) -> str:
-        """What the two medians say."""
-        if self.ratio is None:
-            return "not timed"
-        if self.ratio > ALIKE:
-            return "slower in the run"
-        return "alike" if self.ratio >= 1 / ALIKE else "faster in the run"
+        """What the median in the run is explained by, in one word.
+
+        kernel: it runs no faster with its data in the caches. caches: with them it would; the run found them as cold
+        as here. pages: its result lay, at least in part, in memory that was touched for the first time. program: the
+        run took longer than all of that; other threads, other programs or a lower clock. first: so it did, but ran only
+        once, and a first call pays for generated code and threads. faster: the run took less than the kernel does here.
+        """
+        run, hot, cold = self.run_median_ms, self.hot_ms, self.median_ms
+        if not run or not cold:
+            return "unknown"
+        if self.calls == 1 and run > cold * ALIKE:
+            return "first"
+        if run * ALIKE < min(hot, cold):
+            return "faster"
+        if run <= hot * ALIKE:
+            return "kernel"
+        if run <= cold * ALIKE:
+            return "caches"
+        return "pages" if self.new_pages_ms and run <= self.new_pages_ms * ALIKE else "program"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from cpulens.errors import CpulensError
 from cpulens.measure.replay import filling
 from cpulens.measure.replay.filling import Array
+from cpulens.measure.replay.memory import new_array
 from cpulens.measure.replay.problem import Unreplayable
 from cpulens.native import mkl
 from cpulens.native.mkl.blas import ROUTINES
@@ -50,6 +51,12 @@ class Transform(NamedTuple):
 
     lengths: tuple[int, ...]
     options: dict[str, Any]
+    unaligned: tuple[str, ...] = ()
+
+    @property
+    def result_aligned(self) -> bool:
+        """Whether the data that is written begins at a cache line."""
+        return ("input" if self.options["in_place"] else "output") not in self.unaligned
 
 
 def read(columns: Mapping[str, Any]) -> Product | Transform:
@@ -61,7 +68,7 @@ def read(columns: Mapping[str, Any]) -> Product | Transform:
         return _transform(columns)
     base = re.sub(r"_batch(_strided)?$", "", routine)
     if base not in ROUTINES:
-        raise Unreplayable(f"{routine}: replay runs matrix products and Fourier transforms of oneMKL")
+        raise Unreplayable("not a routine that replay runs (matrix products, Fourier transforms)")
     return _product(base, routine, columns.get("raw") or "")
 
 
@@ -73,7 +80,7 @@ def _product(base: str, routine: str, raw: str) -> Product:
     if len(arguments) != len(layout) or any(
         (name == "ptr") != (value == "ptr") for name, value in zip(layout, arguments, strict=True)
     ):
-        raise Unreplayable(f"{routine}: the line does not print its sizes (oneMKL does since 2025)")
+        raise Unreplayable("a batch whose line does not print its sizes (oneMKL does since 2025)")
     named = {name: value for name, value in zip(layout, arguments, strict=True) if name != "ptr"}
     if named.pop("offset", "F") != "F":
         raise Unreplayable(f"{routine} with an offset for each row or column")
@@ -108,7 +115,9 @@ def _transform(columns: Mapping[str, Any]) -> Transform:
         "batch": int(batch or 1),
         "in_place": words.get("placement") == "in",
     }
-    return Transform(tuple(map(int, lengths.split("x"))), options)
+    said = (columns.get("attributes") or "").split()
+    unaligned = tuple(side for side in ("input", "output") if f"unaligned_{side}" in said)
+    return Transform(tuple(map(int, lengths.split("x"))), options, unaligned)
 
 
 class MklCall:
@@ -128,9 +137,14 @@ class MklCall:
         self.arrays: dict[str, Array] = self._running.arrays
         self.execute: Callable[[], None] = self._running.execute
 
-    def renew(self) -> None:
-        """Give the result memory of its own again, as programs do for every call; what it held is lost."""
-        self._running.renew()
+    def renew(self, *, untouched: bool = False) -> None:
+        """Give the result new memory, as programs do for every call; what it held is lost."""
+        self._running.renew(untouched)
+
+    @property
+    def result_bytes(self) -> int:
+        """Size of the result."""
+        return next(reversed(self.arrays.values())).nbytes
 
     def close(self) -> None:
         """Free what it holds."""
@@ -142,7 +156,7 @@ class _RunningProduct:
     def __init__(self, told: Product) -> None:
         self._gemm = mkl.Gemm(told.routine, *told.sizes, **told.options)
         types = zip("abc", self._gemm.sizes_bytes, _TYPES[told.routine], strict=True)
-        self.arrays = {name: np.empty(size // np.dtype(dtype).itemsize, dtype) for name, size, dtype in types}
+        self.arrays = {name: new_array((size // np.dtype(dtype).itemsize,), dtype) for name, size, dtype in types}
         for seed, name in enumerate("ab"):
             filling.fill(self.arrays[name].data.cast("B"), self.arrays[name].dtype, seed + 1)
         self.execute = self._gemm.execute
@@ -152,8 +166,8 @@ class _RunningProduct:
         a, b, c = self.arrays.values()
         self._gemm.bind(a.ctypes.data, b.ctypes.data, c.ctypes.data, keep=(a, b, c))
 
-    def renew(self) -> None:
-        self.arrays["c"] = np.empty_like(self.arrays["c"])
+    def renew(self, untouched: bool) -> None:
+        self.arrays["c"] = new_array(self.arrays["c"].shape, self.arrays["c"].dtype, untouched=untouched)
         self._bind()
 
     def close(self) -> None:
@@ -168,16 +182,20 @@ class _RunningTransform:
         single, back = self._fft.precision == "single", self._fft.direction == "backward"
         real, complex_ = (np.float32, np.complex64) if single else (np.float64, np.complex128)
         both = self._fft.domain == "complex"
-        source = np.empty(self._fft.input_shape, complex_ if both or back else real)
+        aligned, self._aligned = ("input" not in told.unaligned), told.result_aligned
+        source = new_array(self._fft.input_shape, complex_ if both or back else real, aligned=aligned)
         filling.fill(source.data.cast("B"), source.dtype, 1)
         shape = self._fft.input_shape if told.options["in_place"] else self._fft.output_shape
-        target = np.empty(shape, source.dtype if told.options["in_place"] or both else real if back else complex_)
+        target = new_array(shape, source.dtype if told.options["in_place"] or both else real if back else complex_)
         self.arrays = {"source": source, "target": target}
-        self.renew()
+        self.renew(untouched=False)
 
-    def renew(self) -> None:
+    def renew(self, untouched: bool) -> None:
         source, target = self.arrays.values()
-        self.arrays["target"] = target = source.copy() if self._fft.in_place else np.empty_like(target)
+        target = new_array(target.shape, target.dtype, aligned=self._aligned, untouched=untouched)
+        if self._fft.in_place:
+            np.copyto(target, source)
+        self.arrays["target"] = target
         self._addresses = (target.ctypes.data,) if self._fft.in_place else (source.ctypes.data, target.ctypes.data)
 
     def execute(self) -> None:

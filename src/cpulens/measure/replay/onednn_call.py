@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
+import numpy as np
+
 from cpulens.errors import CpulensError
 from cpulens.measure.replay import filling, settings
+from cpulens.measure.replay.memory import new_array
 from cpulens.measure.replay.problem import Problem, Unreplayable
 from cpulens.native import onednn
 from cpulens.native.onednn.types import DataType
@@ -54,12 +57,18 @@ class OneDnnCall:
         primitive.bind(**values)
         return primitive.allocate()
 
-    def renew(self) -> None:
-        """Give the result memory of its own again, as frameworks do for every call; what it held is lost."""
+    def renew(self, *, untouched: bool = False) -> None:
+        """Give the result new memory, as frameworks do for every call; what it held is lost, unless it is summed."""
         old = self.memories["dst"]
-        self.memories["dst"] = onednn.Memory(old.descriptor)
+        buffer = new_array((old.descriptor.size_bytes,), np.uint8, untouched=True) if untouched else None
+        self.memories["dst"] = onednn.Memory(old.descriptor, buffer)
         self.primitive.bind(dst=self.memories["dst"])
         old.close()
+
+    @property
+    def result_bytes(self) -> int:
+        """Size of the result."""
+        return self.memories["dst"].descriptor.size_bytes
 
     @property
     def layouts(self) -> dict[str, str]:
@@ -107,8 +116,6 @@ def can_choose_layouts(problem: Problem) -> bool:
 
 def _values(dims: tuple[int, ...], dtype: str) -> onednn.Memory:
     """Scales of 0.5, zero points of 1."""
-    import numpy as np
-
     return onednn.memory_of(np.full(dims, 0.5 if dtype == "f32" else 1, np.float32 if dtype == "f32" else np.int32))
 
 

@@ -65,7 +65,7 @@ def read(columns: Mapping[str, Any]) -> Problem:
     if columns.get("component") == "graph":
         raise Unreplayable("a graph partition; its primitives are replayed where the log has them")
     if kind not in KINDS:
-        raise Unreplayable(f"{kind or 'a record without a primitive'}: replay runs {', '.join(KINDS)}")
+        raise Unreplayable(f"not a kind that replay runs ({', '.join(KINDS)})")
     if engine not in ("cpu", "", "-"):
         raise Unreplayable(f"it ran on {engine}; replay runs on the CPU")
     told = Columns.of(columns)

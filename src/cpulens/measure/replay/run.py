@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from cpulens.analyze.replay import Refused, Replay, Replayed, Variant
 from cpulens.analyze.summary import Row, summarize
 from cpulens.errors import BackendUnavailable, UsageError
-from cpulens.measure.replay import mkl_call, onednn_call, problem, variants
+from cpulens.measure.replay import mkl_call, onednn_call, problem, settings, variants
+from cpulens.measure.replay.memory import MAPPED_FROM_BYTES
 from cpulens.measure.replay.mkl_call import MklCall
 from cpulens.measure.replay.onednn_call import OneDnnCall
 from cpulens.measure.replay.problem import Unreplayable
-from cpulens.measure.replay.timing import Times, measure
+from cpulens.measure.replay.timing import Times, again, in_turn
 from cpulens.measure.stream import available_bytes
 from cpulens.measure.threads import default_threads, threads_set_to
 from cpulens.native import mkl, onednn
@@ -27,9 +28,6 @@ VARIANTS: Final = ("layout", "type", "threads")
 BUDGET_S: Final = 0.3
 #: Tensors, what fills them, and reordered copies.
 _COPIES: Final = 3
-#: What makes two texts the same problem; the rest of a text is how it was written.
-_SAME: Final = ("primitive", "prop_kind", "problem", "auxiliary", "attributes", "src_dt", "wei_dt", "dst_dt")
-
 Say = Callable[[str], None]
 
 
@@ -43,6 +41,8 @@ class _Item:
     call: OneDnnCall | MklCall
     threads: int
     times: Times | None = None
+    hot: Times | None = None
+    untouched: Times | None = None
 
 
 def replay(
@@ -158,15 +158,19 @@ def _refused(columns: Mapping[str, Any], row: Row, reason: str) -> Refused:
 def _measure(group: Sequence[_Item], threads: int, budget_s: float) -> list[dict[str, Any]]:
     """Times of a group in common rounds; returns the libraries' headers."""
     with threads_set_to(threads):
-        times, headers = measure([item.call for item in group], budget_s * len(group))
-    for item, one in zip(group, times, strict=True):
-        item.times = one
+        times, headers = in_turn([item.call for item in group], budget_s * len(group))
+        for item, one in zip(group, times, strict=True):
+            item.times, item.hot = one, again(item.call, budget_s / 2)
+        large = [item for item in group if item.call.result_bytes >= MAPPED_FROM_BYTES]
+        untouched, _ = in_turn([item.call for item in large], budget_s / 2 * len(large), untouched=True)
+    for item, one in zip(large, untouched, strict=True):
+        item.untouched = one
     return headers
 
 
 def _replayed(item: _Item) -> Replayed:
-    columns, times, row = item.columns, item.times, item.row
-    assert times is not None
+    columns, times, hot, row = item.columns, item.times, item.hot, item.row
+    assert times is not None and hot is not None
     return Replayed(
         library=columns["library"],
         primitive=columns["primitive"],
@@ -178,12 +182,14 @@ def _replayed(item: _Item) -> Replayed:
         run_median_ms=row.median_ms,
         run_implementation=columns["implementation"],
         threads=item.threads,
-        best_ms=times.best_ms,
+        best_ms=min(times.best_ms, hot.best_ms),
+        hot_ms=hot.median_ms,
         median_ms=times.median_ms,
+        new_pages_ms=item.untouched.median_ms if item.untouched else None,
         runs=times.runs,
         implementation=item.call.implementation,
         layouts=_other_layouts(item),
-        same_problem=_same(columns, times.columns),
+        same_problem=_same(item, times.columns),
         by_library=times.by_library,
     )
 
@@ -195,8 +201,22 @@ def _other_layouts(item: _Item) -> dict[str, str]:
     return {name: tag for name, tag in item.call.layouts.items() if before.get(name) and tag != before[name]}
 
 
-def _same(before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool | None:
-    return None if now is None else all((before[name] or "") == (now[name] or "") for name in _SAME)
+def _same(item: _Item, now: Mapping[str, Any] | None) -> bool | None:
+    """Whether the line of the replay, read as the run's was, says the same: spellings differ between versions."""
+    if now is None:
+        return None
+    try:
+        if isinstance(item.told, problem.Problem):
+            return bool(_essence(problem.read(now)) == _essence(item.told))
+        return bool(mkl_call.read(now) == item.told)
+    except Unreplayable:
+        return False
+
+
+def _essence(told: problem.Problem) -> Any:
+    """A problem without its layouts, which the replay may have to choose."""
+    types = {name: one.dt for name, one in told.tensors.items()}
+    return replace(told, tensors={}, settings={}), types, settings.read(told)
 
 
 def _variants(item: _Item, kinds: tuple[str, ...], budget_s: float) -> list[Variant]:
@@ -215,7 +235,7 @@ def _side_by_side(item: _Item, candidates: list[variants.Candidate], budget_s: f
     times: list[Times] = []
     if calls:
         with threads_set_to(item.threads):
-            times, _ = measure([item.call, *calls], budget_s * (len(calls) + 1))
+            times, _ = in_turn([item.call, *calls], budget_s * (len(calls) + 1))
     measured, found = iter(times[1:]), []
     for kind, name, call in candidates:
         if isinstance(call, str):
@@ -236,13 +256,13 @@ def _with_threads(item: _Item, count: int, budget_s: float) -> Variant:
     """Primitives are made for a number of threads, so one is made anew; the problem itself is measured beside it."""
     name = f"{count} thread" + ("s" if count > 1 else "")
     with threads_set_to(item.threads):
-        (base,), _ = measure([item.call], budget_s / 2)
+        (base,), _ = in_turn([item.call], budget_s / 2)
     with threads_set_to(count):
         try:
             _, call = _prepared(item.columns)
         except (Unreplayable, BackendUnavailable) as reason:
             return Variant("threads", name, trouble=str(reason))
-        (times,), _ = measure([call], budget_s / 2)
+        (times,), _ = in_turn([call], budget_s / 2)
         call.close()
     return _variant("threads", name, call.implementation, times, base)
 
