@@ -98,8 +98,10 @@ class Kernel:
         rows = lines.with_head(_MKL)
         if not len(rows):
             return
-        starts, ends = lines.starts[rows].tolist(), lines.ends[rows].tolist()
-        calls = Calls(list(map(lines.data.__getitem__, map(slice, starts, ends))))
+        starts, ends = lines.starts[rows], lines.ends[rows]
+        data = lines.data
+        texts = [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        calls = Calls(texts, ends - starts)
         code_of = self._mkl.get
         codes = np.array([code_of(key, -1) for key in calls.keys])
         codes[~calls.usual] = -1

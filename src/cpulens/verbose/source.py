@@ -15,8 +15,8 @@ from typing import IO, Any, Final, NamedTuple, cast
 
 from cpulens.errors import BackendUnavailable, LogError
 
-#: Small enough to stay in a processor's cache.
-BLOCK_BYTES: Final = 1 << 19
+#: Large enough to hide what numpy costs a call, small enough for a processor's cache; no longer than a line may be.
+BLOCK_BYTES: Final = 1 << 20
 #: The documented limit of one line.
 MAX_LINE_BYTES: Final = 1 << 20
 _START_BYTES: Final = 4096
