@@ -13,7 +13,8 @@ from cpulens.verbose import numbers_numpy
 
 _HEAD_BYTES: Final = len(b"MKL_VERBOSE ")
 _CNR: Final = int.from_bytes(b"CNR:", "little")
-_UPPER_HALF: Final = np.uint64(0xFFFFFFFF00000000)
+_LOWER_HALF: Final = np.uint64(0xFFFFFFFF)
+_UPPER_ZEROS: Final = np.uint64(0x3030303000000000)
 _USUAL_DIGITS: Final = 12
 _HEX: Final = np.isin(np.arange(256), np.frombuffer(b"0123456789abcdefABCDEF", np.uint8))
 _BEFORE_POINTER: Final = np.isin(np.arange(256), np.frombuffer(b",(", np.uint8))
@@ -47,7 +48,7 @@ class Calls:
         # 16 bytes from each pointer's digits on, as two words: copied row by row, which is quicker than byte by byte.
         digits = np.lib.stride_tricks.sliding_window_view(self._bytes, 16)[at]
         words = digits.view("<u8")
-        first, second = words[:, 0], words[:, 1] | _UPPER_HALF
+        first, second = words[:, 0], (words[:, 1] & _LOWER_HALF) | _UPPER_ZEROS
         whole = ((first + _NOT_BELOW_ZERO) & (second + _NOT_BELOW_ZERO) & _HIGH_BITS) == _HIGH_BITS
         usual = whole & (digits[:, _USUAL_DIGITS] < ord("0"))
         writable = np.lib.stride_tricks.sliding_window_view(self._bytes, _USUAL_DIGITS, writeable=True)

@@ -32,6 +32,7 @@ _SHORTEST: Final = 48
 #: A stamp is 13 digits of milliseconds, a point, 6 more digits, a comma: from 2001 to 2286.
 _STAMP_BYTES: Final = 21
 _STAMP_DIGITS: Final = [*range(13), *range(14, 20)]
+_ALLOCATION_BYTES: Final = 31 << 20
 #: Short cuts kept for each head.
 _KEPT_KEYS: Final = 200_000
 
@@ -41,6 +42,8 @@ class Kernel:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
+        # The allocator learns from this that blocks are worth keeping, instead of giving each back to the system.
+        bytearray(_ALLOCATION_BYTES)
         #: Short cuts: body of a line, to its last comma or to its end → code.
         self._timed: dict[bytes, dict[bytes, int]] = {head: {} for head in _HEADS}
         self._untimed: dict[bytes, dict[bytes, int]] = {head: {} for head in _HEADS}
