@@ -20,7 +20,7 @@ SETTINGS = [(scheme, width) for scheme in ("light", "dark") for width in (1280, 
 PROGRAM = find_chromium()
 #: In CI its absence is a failure.
 pytestmark = pytest.mark.skipif(
-    PROGRAM is None and not os.environ.get("CI"), reason="no Chromium on this host; tests/prepare installs it"
+    PROGRAM is None and not os.environ.get("CI"), reason="no Chromium on this host; make test installs it for root"
 )
 
 
@@ -57,7 +57,7 @@ def example(factor: float = 1.0) -> Trace:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    assert PROGRAM is not None, "CI needs Chromium: tests/prepare installs it"
+    assert PROGRAM is not None, "CI needs Chromium: make test installs it for root"
     with Browser(PROGRAM, tmp_path_factory.mktemp("profile")) as one:
         yield one
 
@@ -133,6 +133,14 @@ def test_no_text_lies_on_other_text(browser: Browser, page: Path, width: int) ->
         return found;
     })()""")
     assert overlaps == []
+    written = browser.js("""[...document.querySelectorAll('.plot')].flatMap(plot => {
+        const boxes = [...plot.querySelectorAll('.xtick text, .ytick text, .xtitle, .ytitle, .legendtext')]
+            .map(one => [one.textContent, one.getBoundingClientRect()]).filter(([, box]) => box.width);
+        return boxes.flatMap(([a, p], i) => boxes.slice(i + 1).filter(([, q]) =>
+            Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1
+            && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 2).map(([b]) => [plot.id, a, b]));
+    })""")
+    assert written == []
     cut = browser.js("""[...document.querySelectorAll('.plot svg text')].filter(one => {
         const box = one.getBoundingClientRect(), plot = one.closest('.plot').getBoundingClientRect();
         return box.width && (box.left < plot.left - 1 || box.right > plot.right + 1);
