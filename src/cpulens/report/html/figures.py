@@ -21,6 +21,9 @@ _LEAST: Final = 0.002
 _CHILDREN: Final = 40
 _LONG: Final = 90
 
+#: Above the plot, which makes room for it: below it would lie on the axis of a low plot.
+LEGEND: Final = {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom"}
+
 Figure = dict[str, Any]
 
 
@@ -133,9 +136,9 @@ def spread_figure(rows: Sequence[KernelRow], spreads: Sequence[Spread], shades: 
     layout = {
         "xaxis": {"type": "log", "title": {"text": "time of a call, ms"}},
         "yaxis": {"automargin": True, "fixedrange": True},
-        "margin": {"l": 10, "r": 10, "t": 10, "b": 45},
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 45},
     }
-    return {"data": [box, ends], "layout": layout, "height": 90 + 34 * len(shown)}
+    return {"data": [box, ends], "layout": layout, "height": 110 + 34 * len(shown)}
 
 
 def _shade(row: KernelRow, shades: Mapping[str, str]) -> str:

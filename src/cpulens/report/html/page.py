@@ -34,6 +34,11 @@ def render(template: str, figures: dict[str, Any], **shown: Any) -> str:
     )
 
 
+def fragment(template: str, **shown: Any) -> str:
+    """Fill a template that is a part of somebody else's page, such as a notebook's: no script, nothing fetched."""
+    return _environment().get_template(template).render(**shown)
+
+
 def _data(figures: dict[str, Any]) -> Markup:
     """JSON that can stand in a script element: no character in it ends the element, or is more than ASCII."""
     text = json.dumps(figures, separators=(",", ":"), allow_nan=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from cpulens.report.html.figures import Figure, label
+from cpulens.report.html.figures import LEGEND, Figure, label
 from cpulens.report.text import milliseconds, percent, rate
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def draw(result: Roofline, shades: Mapping[str, str]) -> Figure | None:
     layout = {
         "xaxis": {"type": "log", "title": {"text": "operations a byte"}},
         "yaxis": {"type": "log", "title": {"text": "GFLOP/s"}, "automargin": True},
-        "legend": {"orientation": "h", "y": -0.2, "yanchor": "top"},
-        "margin": {"l": 10, "r": 10, "t": 10, "b": 10},
+        "legend": LEGEND,
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 45},
     }
     return {"data": data, "layout": layout, "height": 520}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cpulens.analyze.selection import Selection, select
 from cpulens.analyze.timeline import Timeline, spans, timeline
-from cpulens.report.html.figures import Figure, label
+from cpulens.report.html.figures import LEGEND, Figure, label
 from cpulens.report.text import count, milliseconds
 from cpulens.trace.iterations import mark
 
@@ -109,10 +109,10 @@ def _figure(laid: Timeline, trace: Trace, shades: Mapping[str, str]) -> tuple[Fi
         "bargap": 0.15,
         "xaxis": {"title": {"text": "ms since the first slice"}, "range": [0, end_ms * 1.01]},
         "yaxis": {"categoryorder": "array", "categoryarray": rows[::-1], "automargin": True, "fixedrange": True},
-        "legend": {"orientation": "h", "y": -0.25, "yanchor": "top"},
-        "margin": {"l": 10, "r": 10, "t": 10, "b": 10},
+        "legend": LEGEND,
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 45},
     }
-    return {"data": bars, "layout": layout, "height": 190 + 36 * len(rows)}, left_out
+    return {"data": bars, "layout": layout, "height": 170 + 36 * len(rows)}, left_out
 
 
 def _kernel_bar(primitive: str, group: pl.DataFrame, shades: Mapping[str, str]) -> dict[str, Any]:

@@ -29,7 +29,7 @@
   };
   // Only these buttons: plotly's own choice has one that sends the plot to a service.
   const buttons = [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]];
-  const config = { responsive: true, displaylogo: false, showSendToCloud: false, modeBarButtons: buttons };
+  const config = { responsive: true, displaylogo: false, displayModeBar: "hover", showSendToCloud: false, modeBarButtons: buttons };
   const drawn = new Set();
   const draw = (place) => {
     const { data, layout } = themed(figures[place.dataset.figure]);
