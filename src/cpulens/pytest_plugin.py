@@ -151,7 +151,7 @@ def _broken(item: pytest.Item, recording: Recording, expectations: list[Expectat
     wrong = [sentence for one in expectations for sentence in one.broken(summary)]
     from cpulens.report.terminal import summary_text
 
-    table = summary_text(summary, _KERNELS)
+    table = summary_text(summary, _KERNELS, rest="--kernel-trace-dir keeps all")
     if not wrong:
         item.add_report_section("call", "kernels", table)
         return None

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cpulens.report.console import as_text, show
-from cpulens.report.terminal import GRAIN_LIMIT_MS
+from cpulens.report.terminal import ALL, GRAIN_LIMIT_MS
 from cpulens.report.text import cell, count, milliseconds, visible
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def comparison_text(comparison: Comparison, limit: int | None = None, width: int
 
 
 def _print(console: Console, comparison: Comparison, limit: int | None) -> None:
-    head = list(_head(comparison))
-    indent = max(len(name) for name, _, _ in head) + 2
-    for name, value, style in head:
+    facts = list(head(comparison))
+    indent = max(len(name) for name, _, _ in facts) + 2
+    for name, value, style in facts:
         _wrapped(console, f"{name:<{indent}}", visible(value), style)
     console.print()
     for change, text in _causes(comparison, limit):
@@ -47,7 +47,7 @@ def _print(console: Console, comparison: Comparison, limit: int | None) -> None:
     console.print()
     _kernels(console, comparison, limit)
     console.print()
-    for word in _foot(comparison, limit):
+    for word in foot(comparison, limit):
         _wrapped(console, "", visible(word), "dim")
 
 
@@ -60,7 +60,8 @@ def _wrapped(console: Console, start: str, text: str, style: str) -> None:
         console.print(lead + Text(line, style=style), soft_wrap=True)
 
 
-def _head(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
+def head(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
+    """What differed around the runs, the basis, the total: names, values, and their colour for rich ("": none)."""
     if not comparison.differences:
         yield "around", "no difference in what both sides tell of libraries, machine and settings", ""
     for one in comparison.differences:
@@ -197,28 +198,31 @@ def _row(kernel: Kernel) -> tuple[str, ...]:
         ("(" + signed(kernel.delta_ms) + ")") if kernel.inner else signed(kernel.delta_ms),
         word,
         interval(kernel.effect),
-        _median(kernel.base),
-        _median(kernel.new),
-        _calls(kernel.base, kernel.new),
+        median(kernel.base),
+        median(kernel.new),
+        calls(kernel.base, kernel.new),
     )
 
 
-def _median(times: Times | None) -> str:
+def median(times: Times | None) -> str:
+    """The median time of a call, ~ before what the clock's grain makes coarse."""
     if times is None:
         return "–"
     return ("~" if 0 < times.median_ms < GRAIN_LIMIT_MS else "") + milliseconds(times.median_ms)
 
 
-def _calls(base: Times | None, new: Times | None) -> str:
+def calls(base: Times | None, new: Times | None) -> str:
+    """Calls of both sides; one number where they are the same."""
     before, after = (f"{side.calls:,.5g}" if side else "–" for side in (base, new))
     return before if before == after else f"{before} → {after}"
 
 
-def _foot(comparison: Comparison, limit: int | None) -> Iterator[str]:
+def foot(comparison: Comparison, limit: int | None, rest: str = ALL) -> Iterator[str]:
+    """What was left out (`rest`: how to see it), what the columns and marks mean, notes."""
     kernels = comparison.kernels
     if limit is not None and len(kernels) > limit:
-        rest = sum(kernel.delta_ms for kernel in kernels[limit:] if not kernel.inner)
-        yield f"{count(len(kernels) - limit, 'more kernel')}, {signed(rest)} ms (--limit 0 shows all)"
+        time = sum(kernel.delta_ms for kernel in kernels[limit:] if not kernel.inner)
+        yield f"{count(len(kernels) - limit, 'more kernel')}, {signed(time)} ms ({rest})"
     yield (
         f"change ms: of the total, from calls and time a call; base ms and new ms: median time of a call, first calls "
         f"left out; interval: of new/base at {100 * (1 - comparison.alpha):g} %; significant: chance below "

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 #: oneDNN's clock gives a time of day in milliseconds as a double: steps of 2⁻¹² ms, 5 % of this.
 GRAIN_LIMIT_MS: Final = 0.005
+#: How a command shows what its table leaves out.
+ALL: Final = "--limit 0 shows all"
 _NUMBERS: Final = ("total ms", "%", "cum%", "calls", "median", "p95", "first")
 #: Shown where a row knows it and the width allows.
 _RATES: Final = {"GFLOP/s": "gflops_per_s", "GB/s": "gbytes_per_s"}
 
 
-def print_summary(console: Console, summary: Summary, limit: int | None = None) -> None:
-    """Print a summary; `limit` rows at most (None: all), and say what was left out."""
+def print_summary(console: Console, summary: Summary, limit: int | None = None, rest: str = ALL) -> None:
+    """Print a summary; `limit` rows at most (None: all), and say what was left out; `rest`: how to see it."""
     facts = Table.grid(padding=(0, 2, 0, 0))
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="fold")
@@ -35,13 +37,13 @@ def print_summary(console: Console, summary: Summary, limit: int | None = None) 
     console.print()
     console.print(_table(summary, limit, console.width))
     console.print()
-    for line in foot(summary, limit):
+    for line in foot(summary, limit, rest):
         console.print(Text(visible(line), style="dim"))
 
 
-def summary_text(summary: Summary, limit: int | None = None, width: int = 100) -> str:
+def summary_text(summary: Summary, limit: int | None = None, width: int = 100, rest: str = ALL) -> str:
     """The same as plain text, `width` columns wide, without colours."""
-    return as_text(lambda console: print_summary(console, summary, limit), width)
+    return as_text(lambda console: print_summary(console, summary, limit, rest), width)
 
 
 def show_summary(stream: Any, summary: Summary, limit: int | None = None) -> None:
@@ -150,12 +152,12 @@ def _numbers(row: Row) -> tuple[str, ...]:
     )
 
 
-def foot(summary: Summary, limit: int | None) -> Iterator[str]:
-    """What was left out, what the marks mean, notes, and what was not understood."""
+def foot(summary: Summary, limit: int | None, rest: str = ALL) -> Iterator[str]:
+    """What was left out (`rest`: how to see it), what the marks mean, notes, and what was not understood."""
     if limit is not None and len(summary.rows) > limit:
-        rest = summary.rows[limit:]
-        time = sum(row.total_ms or 0.0 for row in rest)
-        yield f"{count(len(rest), 'more row')}, {milliseconds(time)} ms (--limit 0 shows all)"
+        more = summary.rows[limit:]
+        time = sum(row.total_ms or 0.0 for row in more)
+        yield f"{count(len(more), 'more row')}, {milliseconds(time)} ms ({rest})"
     if any(row.median_ms is not None and 0 < row.median_ms < GRAIN_LIMIT_MS for row in summary.rows[:limit]):
         yield "~ under 5 µs: the clock's grain of 0.24 µs is 5 % or more of it"
     yield "times in ms; median and p95 leave out a row's first call, unless it is the only one"

@@ -96,7 +96,11 @@ def bundle(trace: Trace, identity: Identity, *, thresholds: Thresholds | None = 
 def _members(trace: Trace, thresholds: Thresholds | None) -> Iterator[Member]:
     yield Member("top.txt", "where the time went", summary_text(summarize(trace), None, _WIDTH) + "\n")
     by_problem = summarize(trace, ("library", "primitive", "implementation", "problem"))
-    yield Member("problems.txt", "the same by problem", summary_text(by_problem, _REPRODUCERS, _WIDTH) + "\n")
+    yield Member(
+        "problems.txt",
+        "the same by problem",
+        summary_text(by_problem, _REPRODUCERS, _WIDTH, "run.cpulens has all") + "\n",
+    )
     covered = cover(trace)
     found = find(trace, thresholds, covered)
     parts = [part for part in (coverage_text(covered), findings_text(found, _WIDTH)) if part]
