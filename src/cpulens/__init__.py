@@ -49,6 +49,13 @@ __all__ = [
 ]
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext cpulens` in IPython or Jupyter: the magic `%%kernels`."""
+    from cpulens import notebook
+
+    notebook.load_ipython_extension(shell)
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         value = getattr(importlib.import_module(_HOMES[name]), name)

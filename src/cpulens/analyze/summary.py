@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cpulens.analyze.selection import covering
 from cpulens.errors import UsageError
+from cpulens.shown import Shown
 from cpulens.trace.schema import EVENT_COLUMNS, TEXT_COLUMNS
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Phases:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Shown):
     """Rows by descending time. `total_ms` counts executions only, a graph partition's time once."""
 
     by: tuple[str, ...]

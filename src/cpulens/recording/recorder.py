@@ -22,6 +22,7 @@ from cpulens.recording.markers import open_regions
 from cpulens.recording.schedule import ACTIVE, WAIT, Schedule, listen, stop_listening
 from cpulens.recording.slices import Slice, joined, last_whole_line, write_raw
 from cpulens.recording.stamps import Stamps
+from cpulens.shown import Shown
 
 if TYPE_CHECKING:
     from cpulens.analyze.summary import Summary
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_BYTES: Final = 1 << 30
 
 
-class Recording(Scope):
+class Recording(Scope, Shown):
     """A block whose oneDNN and oneMKL lines are caught; see `record`, which makes one.
 
     While the block is open, and after it, the results are there: `trace` (the two tables), `summary()`, `raw()` (the

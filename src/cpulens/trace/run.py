@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cpulens.shown import Shown
 from cpulens.trace import run_file, tables
 from cpulens.trace.needs import polars
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from cpulens.trace.backing import Backing
 
 
-class Trace:
+class Trace(Shown):
     """What a log or a recording holds.
 
     `texts`: a DataFrame, one row per distinct text. `events`: a LazyFrame, one row per record in log order; a long log

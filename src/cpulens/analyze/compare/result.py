@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cpulens.shown import Shown
+
 #: Words for why a difference can't be judged.
 TOO_FEW: Final = "too few calls"
 BELOW_CLOCK: Final = "below the clock's step"
@@ -148,7 +150,7 @@ class Regression:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Shown):
     """Two sides compared. Totals in milliseconds per unit of the basis, executions only.
 
     `first_ms`: what first calls took beyond a later call, in one run. `kernels` by descending size of the difference.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cpulens.analyze.findings.finding import ADVICE, ERROR, SEVERITIES, WARNING, Evidence, Finding
+from cpulens.analyze.findings.finding import ADVICE, ERROR, SEVERITIES, WARNING, Evidence, Finding, Findings
 from cpulens.analyze.findings.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from cpulens.analyze.coverage import Coverage
     from cpulens.trace import Trace
 
-__all__ = ["ADVICE", "ERROR", "SEVERITIES", "WARNING", "Evidence", "Finding", "Thresholds", "find"]
+__all__ = ["ADVICE", "ERROR", "SEVERITIES", "WARNING", "Evidence", "Finding", "Findings", "Thresholds", "find"]
 
 
-def find(trace: Trace, thresholds: Thresholds | None = None, coverage: Coverage | None = None) -> tuple[Finding, ...]:
+def find(trace: Trace, thresholds: Thresholds | None = None, coverage: Coverage | None = None) -> Findings:
     """Ask every rule; the findings, worst first: by severity, then by what they cost.
 
     `thresholds`: from when on something counts (default: those of `Thresholds`). `coverage`: of the same trace, where
@@ -31,4 +31,4 @@ def find(trace: Trace, thresholds: Thresholds | None = None, coverage: Coverage 
         for finding in found
         if finding.code not in limits.disable and (finding.cost_ms is None or finding.cost_ms >= limits.least_ms)
     ]
-    return tuple(sorted(kept, key=lambda finding: finding.rank))
+    return Findings(sorted(kept, key=lambda finding: finding.rank))

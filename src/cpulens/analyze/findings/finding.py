@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from cpulens.shown import Shown
+
 #: Something failed; it costs time; it may be worth a try (it changes results, or the log alone can't decide).
 ERROR: Final = "error"
 WARNING: Final = "warning"
@@ -22,7 +24,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Shown):
     """One thing found.
 
     `code`: the rule, as `docs/findings.md` lists it. `severity`: one of SEVERITIES. `cost_ms`: the time that would be
@@ -42,6 +44,12 @@ class Finding:
     def rank(self) -> tuple[int, bool, float]:
         """Sorts findings: by severity; causes without a price of their own before what they may cause; by cost."""
         return SEVERITIES.index(self.severity), self.cost_ms is not None, -(self.cost_ms or 0.0)
+
+
+class Findings(tuple[Finding, ...], Shown):
+    """What all rules found, worst first."""
+
+    __slots__ = ()
 
 
 def share_of(part: float, whole: float) -> float:
