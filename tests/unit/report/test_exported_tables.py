@@ -18,6 +18,7 @@ from cpulens.cli import main
 from cpulens.report.markdown import code, text
 from cpulens.report.table_formats import safe_cell
 from cpulens.trace import Trace
+from cpulens.trace.schema import EVENT_COLUMNS, TEXT_COLUMNS
 
 EVIL = ("<script>alert(1)</script>", "=cmd()", '"quoted"', "\u2028\x07\u202e", "a|b`c")
 
@@ -91,6 +92,12 @@ def test_a_summary_in_each_format(saved: Path) -> None:
     for found in (document, table, frame):
         got = [(one["library"], one["primitive"], int(one["calls"]), float(one["total_ms"])) for one in found]
         assert sorted(got) == expected
+
+
+@pytest.mark.parametrize("column", [*TEXT_COLUMNS, *EVENT_COLUMNS])
+def test_a_summary_by_any_column(column: str, saved: Path) -> None:
+    found = json.loads(export(saved, "sum.json", "--by", column))["rows"]
+    assert sum(one["calls"] for one in found) == 8
 
 
 def test_markdown_shows_text_as_text(saved: Path) -> None:

@@ -35,7 +35,9 @@
     const { data, layout } = themed(figures[place.dataset.figure]);
     if (!drawn.has(place)) place.replaceChildren();
     drawn.add(place);
-    const own = figures[place.dataset.figure].buttons === false ? { ...config, displayModeBar: false } : config;
+    // In a narrow window the buttons would lie on the legend; two fingers and a double tap do as well.
+    const bare = figures[place.dataset.figure].buttons === false || place.clientWidth < 700;
+    const own = bare ? { ...config, displayModeBar: false } : config;
     return Plotly.react(place, data, layout, own).then(() => place.setAttribute("data-drawn", ""));
   };
   document.documentElement.classList.add("scripted");
