@@ -104,9 +104,7 @@ for times in range(1000):
     onednn.matmul(a, a.T.copy())
 """
     with open(path, "wb") as file:
-        subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "ONEDNN_VERBOSE": "1"}, stdout=file, check=True
-        )
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "ONEDNN_VERBOSE": "1"}, stdout=file, check=True)
 
 
 def main() -> None:

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
-from typing import Any, Final
+from typing import Any
 
-#: What a terminal obeys instead of showing: control characters, and the bidirectional marks that reorder a line.
-_COMMANDS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-
-
-def visible(text: str) -> str:
-    r"""The text with everything a terminal would obey spelled out (`\x1b`, `\u202e`)."""
-    return _COMMANDS.sub(lambda found: ascii(found.group())[1:-1], text)
-
+from cpulens.verbose.visible import visible as visible
 
 def cell(value: Any) -> str:
     """A value of the table; – for what the log doesn't say."""
