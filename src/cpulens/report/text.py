@@ -7,6 +7,7 @@ from typing import Any
 
 from cpulens.verbose.visible import visible as visible
 
+
 def cell(value: Any) -> str:
     """A value of the table; – for what the log doesn't say."""
     return "–" if value is None else visible(str(value))
