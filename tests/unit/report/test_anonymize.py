@@ -82,6 +82,11 @@ def test_a_text(text: str, shown: str) -> None:
         (["x", "--api-key", "abc", "--token=def", "-v"], ["x", "--api-key", "<secret-1>", "--token=<secret-2>", "-v"]),
         (["python", "-c", "open('/home/zaphod/a b')"], ["python", "-c", "<code-1>"]),
         (["python", "my dir/other file.py"], ["python", "<path-1>.py"]),
+        (
+            ["mpirun", "-H", "a1,a2", "--master_addr=a1", "--nnodes", "2", "--user", "ford", "--api-key", "7"],
+            "mpirun -H <host-1> --master_addr=<host-2> --nnodes 2 --user <host-3> --api-key <secret-1>".split(),
+        ),
+        (["taskset", "-c", "0-3,8", "numactl", "-C", "0"],) * 2,
         (["curl", "https://x.example/y"], ["curl", "<url-1>"]),
     ],
 )

@@ -13,6 +13,9 @@ from cpulens.report.bundle.patterns import FORMS, OTHER_FORMS, PLACEHOLDER, SECR
 _PLACEHOLDER: Final = r"<(?:user|host|word|instance|path|address|email|url|id|secret|code)-\d+>"
 _PLACED: Final = re.compile(_PLACEHOLDER)
 _OPTION: Final = re.compile(r"(--?[A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_WHO: Final = re.compile(r"^-H$|host|user|addr|nodelist|endpoint", re.IGNORECASE)
+#: 8, 0-3,8: counts and lists of CPUs, which are nobody's name and no program.
+_NUMBERS: Final = re.compile(r"[\d,:-]+")
 _ASSIGNED: Final = re.compile(r"([\w-]+)(\s*[=:]\s*)([^\s,;]+)")
 
 
@@ -65,15 +68,13 @@ class Anonymizer:
         hidden = ""  # what the next word is, as the option before it tells
         for word in words:
             option = _OPTION.fullmatch(word)
-            if option:
-                secret = SECRET_NAME.search(option[1]) is not None
-                value = option[2]
-                shown = None if value is None else self._place("secret", value) if secret else self._argument(value)
-                changed.append(self.text(option[1]) + ("" if shown is None else f"={shown}"))
-                hidden = "" if value is not None else "secret" if secret else "code" if word == "-c" else ""
-            else:
-                changed.append(self._place(hidden, word) if hidden else self._argument(word))
+            if option is None:
+                changed.append(self._value(hidden, word))
                 hidden = ""
+                continue
+            kind, value = _told_by(option[1]), option[2]
+            changed.append(self.text(option[1]) + ("" if value is None else f"={self._value(kind, value)}"))
+            hidden = kind if value is None else ""
         return changed
 
     def names_left(self, text: str) -> Counter[str]:
@@ -81,6 +82,11 @@ class Anonymizer:
         if not self._names:
             return Counter()
         return Counter(found.group().lower() for found in self._word.finditer(_PLACED.sub(" ", text)))
+
+    def _value(self, hidden: str, word: str) -> str:
+        """A word after an option that tells what it is, `hidden`; "": any word. A number is nobody's name."""
+        hides = hidden == "secret" or (hidden and not _NUMBERS.fullmatch(word))
+        return self._place(hidden, word) if hides else self._argument(word)
 
     def _argument(self, word: str) -> str:
         plain = "\n" not in word and "://" not in word and "@" not in word
@@ -127,6 +133,15 @@ class Anonymizer:
             self._placeholders[key] = f"<{kind}-{number}>"
         self._counts[key] += 1
         return self._placeholders[key]
+
+
+def _told_by(option: str) -> str:
+    """What stands after an option: a secret, a program, names of hosts or users; "": anything."""
+    if SECRET_NAME.search(option):
+        return "secret"
+    if option == "-c":
+        return "code"
+    return "host" if _WHO.search(option) else ""
 
 
 def _names_form(names: Iterable[str]) -> re.Pattern[str]:

@@ -39,7 +39,7 @@ def contents_text(trace: Trace, files: Sequence[tuple[str, str]], replaced: Coun
         replaced_words(replaced),
         "What stays: kernels, their problems and times; names of layers and regions; versions and settings of "
         "libraries; variables that act on them; the model of the processor, its topology, the kernel of the system; "
-        "the options of the command; the time of recording.",
+        "the options and plain words of the command; the time of recording.",
     ]
     if names_left:
         names = count(names_left, "of the names is", "of the names are")
