@@ -35,6 +35,7 @@ class Anonymizer:
                 if not part.isdecimal() and len(part) > 1:
                     self._names.setdefault(part.lower(), "instance")
         self._placeholders: dict[tuple[str, str], str] = {}
+        self._numbers: Counter[str] = Counter()
         self._counts: Counter[tuple[str, str]] = Counter()
         self._word = _names_form(self._names)
         folders = {"folder": _folders_form(identity.folders)} if identity.folders else {}
@@ -129,8 +130,8 @@ class Anonymizer:
     def _place(self, kind: str, text: str) -> str:
         key = (kind, text)
         if key not in self._placeholders:
-            number = sum(1 for other, _ in self._placeholders if other == kind) + 1
-            self._placeholders[key] = f"<{kind}-{number}>"
+            self._numbers[kind] += 1
+            self._placeholders[key] = f"<{kind}-{self._numbers[kind]}>"
         self._counts[key] += 1
         return self._placeholders[key]
 
