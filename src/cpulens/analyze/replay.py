@@ -31,8 +31,8 @@ class Replayed:
     """One problem: its weight and times in the run, and its times here, in milliseconds.
 
     `best_ms` is the shortest of all, `hot_ms` the median again and again on the same memory, `median_ms` the median in
-    turn with the others, with another program's data in the caches, `new_pages_ms` the same with results in pages that
-    were never touched (None: the result is small).
+    turn with the others, its source and another program's data in the caches, `new_pages_ms` the same with results in
+    pages that were never touched (None: the result is small).
     `layouts`: argument → tag here, where it is not the one of the run. `same_problem`: whether the library's line of
     the replay says the same problem as the run's; None where it printed none. `by_library`: whether the times are
     those that the library printed, as in the run, or ours around the call.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -60,4 +61,8 @@ def _read(output: str, errors: str, code: int) -> Ran:
     if found is not None and not bad:
         return Ran(found[1], float(found[2]), float(found[3]), None)
     said = next((line for line in (*errors.splitlines(), *output.splitlines()) if "rror" in line), "").strip()
-    return Ran(None, None, None, f"{bad[0] if bad else f'ended with code {code}'}{': ' + said if said else ''}")
+    return Ran(None, None, None, f"{bad[0] if bad else _ended(code)}{': ' + said if said else ''}")
+
+
+def _ended(code: int) -> str:
+    return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"

@@ -155,8 +155,9 @@ def _foot(result: Replay) -> Iterator[str]:
     if result.left_out:
         yield f"{count(result.left_out, 'more problem')} with less time (--top 0 runs all)"
     yield (
-        "here: in turn with the others, another program's data in the caches; hot: again and again on the same memory; "
-        "pages: as here, with results in memory never touched before; run/here above 1: the run was slower"
+        "here: in turn with the others, in the caches only its source and another program's data; hot: again and again "
+        "on the same memory; pages: as here, with results in memory never touched before; run/here above 1: the run "
+        "was slower"
     )
     for verdict in dict.fromkeys(one.verdict for one in result.replayed):
         yield f"{verdict}: {_VERDICTS[verdict]}"

@@ -141,6 +141,14 @@ class MklCall:
         """Give the result new memory, as programs do for every call; what it held is lost."""
         self._running.renew(untouched)
 
+    def touch_source(self) -> None:
+        """Read the source of a transform, or the second matrix of a product.
+
+        Programs with row-major data, as inference has it, hand their left operand, the activations, over as b.
+        """
+        source = self.arrays["source" if "source" in self.arrays else "b"]
+        filling.touch(source.data.cast("B"))
+
     @property
     def result_bytes(self) -> int:
         """Size of the result."""

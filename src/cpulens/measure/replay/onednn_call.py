@@ -65,6 +65,10 @@ class OneDnnCall:
         self.primitive.bind(dst=self.memories["dst"])
         old.close()
 
+    def touch_source(self) -> None:
+        """Read the source."""
+        filling.touch(self.memories["src"].bytes_view())
+
     @property
     def result_bytes(self) -> int:
         """Size of the result."""

@@ -1,9 +1,10 @@
 """Times of replayed calls as the libraries themselves print them, so that they compare with those of a trace.
 
-*In turn*: calls run in rounds, one after the other as in the run, each with a result in new memory, and between them a
-pass over an array as large as a core's own cache stands for what a program does there. What disturbs the host for a
-while disturbs all calls alike. With `untouched`, results lie in pages that were never touched, too. *Again*: one call
-many times on the same memory. The first runs, which pay for threads and generated code, are left out.
+*In turn*: calls run in rounds, one after the other as in the run, each with a result in new memory. Between them a pass
+over an array as large as a core's own cache stands for what a program does there; then the source is read, which in a
+program the kernel before has just written. What disturbs the host for a while disturbs all calls alike. With
+`untouched`, results lie in pages that were never touched, too. *Again*: one call many times on the same memory. The
+first runs, which pay for threads and generated code, are left out.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ class Call(Protocol):
     def renew(self, *, untouched: bool) -> None:
         """Before an execution; `untouched`: in pages that were never touched."""
 
+    def touch_source(self) -> None:
+        """Bring what the kernel before would have written into the caches."""
+
 
 @dataclass(frozen=True)
 class Times:
@@ -64,6 +68,7 @@ def in_turn(
     def between(call: Call) -> None:
         call.renew(untouched=untouched)
         np.add(cache, 1.0, out=cache)
+        call.touch_source()
 
     pieces, own, headers = _run(calls, budget_s, between)
     lines, libraries = _understand(pieces, headers)
