@@ -83,7 +83,7 @@ def test_a_text(text: str, shown: str) -> None:
         (["python", "-c", "open('/home/zaphod/a b')"], ["python", "-c", "<code-1>"]),
         (["python", "my dir/other file.py"], ["python", "<path-1>.py"]),
         (
-            ["mpirun", "-H", "a1,a2", "--master_addr=a1", "--nnodes", "2", "--user", "ford", "--api-key", "7"],
+            ["srun", "-H", "a1,a2", "--master_addr=a1", "-N", "2", "--user", "ford", "--api-key", "7"],
             [
                 "mpirun",
                 "-H",
