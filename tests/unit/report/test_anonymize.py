@@ -85,11 +85,11 @@ def test_a_text(text: str, shown: str) -> None:
         (
             ["srun", "-H", "a1,a2", "--master_addr=a1", "-N", "2", "--user", "ford", "--api-key", "7"],
             [
-                "mpirun",
+                "srun",
                 "-H",
                 "<host-1>",
                 "--master_addr=<host-2>",
-                "--nnodes",
+                "-N",
                 "2",
                 "--user",
                 "<host-3>",
