@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
 import pytest
 
 from tests_support import Program, run_program
+
+# No test asserts on a stopwatch, hypothesis's own included (with CI set it has a profile for that already).
+with contextlib.suppress(ModuleNotFoundError):  # the emulated machines' environment has none
+    import hypothesis
+
+    if not os.environ.get("CI"):
+        hypothesis.settings.register_profile("no stopwatch", deadline=None)
+        hypothesis.settings.load_profile("no stopwatch")
+
+# Tests started with nohup ignore SIGHUP, and so would every program under test.
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Barriers that spin take milliseconds on a machine whose cores are shared; what is tested here is not their speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
