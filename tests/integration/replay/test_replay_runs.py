@@ -93,6 +93,23 @@ def test_what_can_not_run_is_listed_with_a_reason() -> None:
         "MKL_VERBOSE DGETRF(64,64,0x1,64,0x2,0) 10.00us CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2\n": "not a routine",
         "MKL_VERBOSE SGEMM_BATCH(N,N,0x1,0x1,0x1,0x1,0x1,0x1) 10.00us CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2\n": "sizes",
         sgemm(1.0).replace("0x2,64", "0x2,3"): "below",
+        sgemm(1.0).replace("0x2,64", "0x2,-64"): "no positive number",
+        sgemm(1.0, size=400_000): "are free",
+        "MKL_VERBOSE FFT(scfo99999999999,desc:0x1) 9.00us CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2\n": "are free",
+        run(
+            1.0,
+            "eltwise",
+            descriptors=tensors(src="f32:ab", dst="f32:ab"),
+            problem="2x2",
+            auxiliary="alg:eltwise_relu alpha:x beta:0",
+        ): "its numbers",
+        run(1.0, descriptors=odd.replace("ab::f0", "ab:*x1:f0")): "its numbers",
+        run(
+            1.0,
+            "convolution",
+            descriptors=tensors(src="f32:abcd", wei="f32:abcd", dst="f32:abcd"),
+            problem="mb1_ic1oc1_ih9oh9kh1sh0dh0ph0_iw9ow9kw1sw0dw0pw0",
+        ).replace("undef", "forward_training"): "of 0",
     }
     for line, reason in lines.items():
         result = replay(cpulens.load((header() + line).encode()), kinds=(), budget_s=QUICK)

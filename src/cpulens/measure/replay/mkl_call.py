@@ -5,6 +5,7 @@ Lines print no values behind pointers: alpha is taken as 1 and beta as 0. Stride
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -45,6 +46,16 @@ class Product(NamedTuple):
     sizes: tuple[int, int, int]
     options: dict[str, Any]
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its matrices, at most: as if each had the larger of its two extents on both sides."""
+        m, n, k = self.sizes
+        element, batch = np.dtype(_TYPES[self.routine][2]).itemsize, self.options.get("batch", 1)
+        extents = ((self.options["lda"], max(m, k)), (self.options["ldb"], max(n, k)), (self.options["ldc"], n))
+        strides = self.options.get("strides", (0, 0, 0))
+        each = (max(ld * count, step) for (ld, count), step in zip(extents, strides, strict=True))
+        return int(element * batch * sum(each))
+
 
 class Transform(NamedTuple):
     """A Fourier transform as `cpulens.native.mkl.Fft` takes it."""
@@ -52,6 +63,12 @@ class Transform(NamedTuple):
     lengths: tuple[int, ...]
     options: dict[str, Any]
     unaligned: tuple[str, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of source and target, at most."""
+        element = 16 if self.options["precision"] == "double" else 8
+        return int(2 * element * self.options["batch"] * math.prod(self.lengths))
 
     @property
     def result_aligned(self) -> bool:
@@ -87,6 +104,8 @@ def _product(base: str, routine: str, raw: str) -> Product:
     if named.pop("groups", "1") != "1":
         raise Unreplayable(f"{routine} of several groups, of which the line prints one")
     options: dict[str, Any] = {name: named[name] for name in ("transa", "transb")}
+    if not all(value.isdecimal() for name, value in named.items() if name not in options):
+        raise Unreplayable(f"{routine} with a size, leading dimension or stride that is no positive number")
     numbers = {name: int(value) for name, value in named.items() if name not in options}
     options |= {name: numbers[name] for name in ("lda", "ldb", "ldc", "batch") if name in numbers}
     if "stride_a" in numbers:

@@ -141,6 +141,8 @@ def _convolution(told: Columns, named: dict[str, Tensor]) -> Problem:
         for letter in "ksdp"
     )
     groups = told.sizes.get("g", 1)
+    if 0 in strides or groups < 1:
+        raise Unreplayable(f"the sizes {told.text} have a stride or a number of groups of 0")
     grouped = groups > 1 or _ndims(used["weights"]) == len(axes) + 3
     if inputs % groups or outputs % groups:
         raise Unreplayable(f"{inputs} and {outputs} channels do not fall into {groups} groups")

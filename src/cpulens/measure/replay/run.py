@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from cpulens.analyze.replay import Refused, Replay, Replayed, Variant
+from cpulens.analyze.replay import Refused, Replay, Replayed
 from cpulens.analyze.summary import Row, summarize
 from cpulens.errors import BackendUnavailable, UsageError
-from cpulens.measure.replay import mkl_call, onednn_call, problem, settings, variants
+from cpulens.measure.replay import mkl_call, problem, settings
 from cpulens.measure.replay.memory import MAPPED_FROM_BYTES
-from cpulens.measure.replay.mkl_call import MklCall
-from cpulens.measure.replay.onednn_call import OneDnnCall
+from cpulens.measure.replay.preparing import Item, prepare
 from cpulens.measure.replay.problem import Unreplayable
-from cpulens.measure.replay.timing import Times, again, in_turn
-from cpulens.measure.stream import available_bytes
+from cpulens.measure.replay.timing import again, in_turn
+from cpulens.measure.replay.trying import tried
 from cpulens.measure.threads import default_threads, threads_set_to
-from cpulens.native import mkl, onednn
 
 if TYPE_CHECKING:
     from cpulens.trace import Trace
@@ -26,23 +24,7 @@ if TYPE_CHECKING:
 VARIANTS: Final = ("layout", "type", "threads")
 #: Time for each problem, and for each of its variants.
 BUDGET_S: Final = 0.3
-#: Tensors, what fills them, and reordered copies.
-_COPIES: Final = 3
 Say = Callable[[str], None]
-
-
-@dataclass
-class _Item:
-    """A problem on its way."""
-
-    row: Row
-    columns: dict[str, Any]
-    told: Any
-    call: OneDnnCall | MklCall
-    threads: int
-    times: Times | None = None
-    hot: Times | None = None
-    untouched: Times | None = None
 
 
 def replay(
@@ -77,7 +59,7 @@ def replay(
     if kinds:
         for at, item in enumerate(found):
             say(f"variants of {item.columns['primitive']} {item.columns['problem']} ({at + 1} of {len(found)})")
-            replayed[at] = replace(replayed[at], variants=tuple(_variants(item, kinds, budget_s)))
+            replayed[at] = replace(replayed[at], variants=tuple(tried(item, kinds, budget_s)))
     for item in found:
         item.call.close()
     libraries = tuple(trace.facts.get("libraries", ()))
@@ -94,11 +76,11 @@ def replay(
 
 def _choose(
     trace: Trace, top: int | None, threads: int | None, say: Say
-) -> tuple[list[_Item], list[Refused], int, float]:
+) -> tuple[list[Item], list[Refused], int, float]:
     """Problems in the order in which they first ran, those that can't run again, how many were left out, all time."""
     summary = summarize(trace, by=("text",))
     texts = {row["text"]: row for row in trace.texts.iter_rows(named=True)}
-    found: list[_Item] = []
+    found: list[Item] = []
     refused: list[Refused] = []
     left_out = 0
     for row in summary.rows:
@@ -110,28 +92,13 @@ def _choose(
         count = _threads(columns, trace.facts, threads)
         try:
             with threads_set_to(count):
-                told, call = _prepared(columns)
+                told, call = prepare(columns)
         except (Unreplayable, BackendUnavailable) as reason:
             refused.append(_refused(columns, row, str(reason)))
             continue
-        found.append(_Item(row, columns, told, call, count))
+        found.append(Item(row, columns, told, call, count))
     found.sort(key=lambda item: item.columns["text"])
     return found, refused, left_out, summary.counted_ms
-
-
-def _prepared(columns: Mapping[str, Any]) -> tuple[Any, OneDnnCall | MklCall]:
-    if columns["library"] == "mkl":
-        told = mkl_call.read(columns)
-        mkl.library()
-        return told, MklCall(told)
-    if columns["library"] != "onednn":
-        raise Unreplayable(f"a record of {columns['library']}")
-    read = problem.read(columns)
-    available = available_bytes()
-    if available is not None and read.size_bytes * _COPIES > available:
-        raise Unreplayable(f"its tensors take {read.size_bytes >> 20:,} MiB; {available >> 20:,} MiB are free")
-    onednn.library()
-    return read, onednn_call.prepare(read, columns["implementation"])
 
 
 def _threads(columns: Mapping[str, Any], facts: Mapping[str, Any], wanted: int | None) -> int:
@@ -155,7 +122,7 @@ def _refused(columns: Mapping[str, Any], row: Row, reason: str) -> Refused:
     )
 
 
-def _measure(group: Sequence[_Item], threads: int, budget_s: float) -> list[dict[str, Any]]:
+def _measure(group: Sequence[Item], threads: int, budget_s: float) -> list[dict[str, Any]]:
     """Times of a group in common rounds; returns the libraries' headers."""
     with threads_set_to(threads):
         times, headers = in_turn([item.call for item in group], budget_s * len(group))
@@ -168,7 +135,7 @@ def _measure(group: Sequence[_Item], threads: int, budget_s: float) -> list[dict
     return headers
 
 
-def _replayed(item: _Item) -> Replayed:
+def _replayed(item: Item) -> Replayed:
     columns, times, hot, row = item.columns, item.times, item.hot, item.row
     assert times is not None and hot is not None
     return Replayed(
@@ -194,14 +161,14 @@ def _replayed(item: _Item) -> Replayed:
     )
 
 
-def _other_layouts(item: _Item) -> dict[str, str]:
+def _other_layouts(item: Item) -> dict[str, str]:
     if not isinstance(item.told, problem.Problem):
         return {}
     before = {name: one.tag for name, one in item.told.tensors.items()}
     return {name: tag for name, tag in item.call.layouts.items() if before.get(name) and tag != before[name]}
 
 
-def _same(item: _Item, now: Mapping[str, Any] | None) -> bool | None:
+def _same(item: Item, now: Mapping[str, Any] | None) -> bool | None:
     """Whether the line of the replay, read as the run's was, says the same: spellings differ between versions."""
     if now is None:
         return None
@@ -219,60 +186,7 @@ def _essence(told: problem.Problem) -> Any:
     return replace(told, tensors={}, settings={}), types, settings.read(told)
 
 
-def _variants(item: _Item, kinds: tuple[str, ...], budget_s: float) -> list[Variant]:
-    """Other layouts and types in common rounds with the problem itself, then other numbers of threads."""
-    with threads_set_to(item.threads):
-        make = variants.of_onednn if isinstance(item.call, OneDnnCall) else variants.of_mkl
-        candidates = list(make(item.told, kinds))
-    found = _side_by_side(item, candidates, budget_s)
-    if "threads" in kinds:
-        found += [_with_threads(item, count, budget_s) for count in _counts(item.threads)]
-    return found
-
-
-def _side_by_side(item: _Item, candidates: list[variants.Candidate], budget_s: float) -> list[Variant]:
-    calls = [one.call for one in candidates if not isinstance(one.call, str)]
-    times: list[Times] = []
-    if calls:
-        with threads_set_to(item.threads):
-            times, _ = in_turn([item.call, *calls], budget_s * (len(calls) + 1))
-    measured, found = iter(times[1:]), []
-    for kind, name, call in candidates:
-        if isinstance(call, str):
-            found.append(Variant(kind, name, trouble=call))
-            continue
-        found.append(_variant(kind, name, call.implementation, next(measured), times[0]))
-        call.close()
-    return found
-
-
-def _counts(own: int) -> list[int]:
-    """One thread, half of the processors, all of them."""
-    usable = len(os.sched_getaffinity(0))
-    return sorted({1, max(1, usable // 2), usable} - {own})
-
-
-def _with_threads(item: _Item, count: int, budget_s: float) -> Variant:
-    """Primitives are made for a number of threads, so one is made anew; the problem itself is measured beside it."""
-    name = f"{count} thread" + ("s" if count > 1 else "")
-    with threads_set_to(item.threads):
-        (base,), _ = in_turn([item.call], budget_s / 2)
-    with threads_set_to(count):
-        try:
-            _, call = _prepared(item.columns)
-        except (Unreplayable, BackendUnavailable) as reason:
-            return Variant("threads", name, trouble=str(reason))
-        (times,), _ = in_turn([call], budget_s / 2)
-        call.close()
-    return _variant("threads", name, call.implementation, times, base)
-
-
-def _variant(kind: str, name: str, implementation: str | None, times: Times, base: Times) -> Variant:
-    gain = base.median_ms / times.median_ms if times.median_ms else None
-    return Variant(kind, name, implementation, times.best_ms, times.median_ms, gain)
-
-
-def _notes(found: Sequence[_Item]) -> list[str]:
+def _notes(found: Sequence[Item]) -> list[str]:
     notes = []
     if any(item.columns["library"] == "mkl" for item in found):
         notes.append(
