@@ -81,7 +81,7 @@ def _table(result: Replay, width: int) -> Iterator[str]:
     widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
     for number, row in enumerate(rows):
         figures = "  ".join(value.rjust(size) for value, size in zip(row, widths, strict=True))
-        yield " " + figures + ("" if number else "   (medians in ms; best of all)")
+        yield " " + figures
         if number:
             yield from _about(result.replayed[number - 1], width)
 
@@ -155,7 +155,7 @@ def _foot(result: Replay) -> Iterator[str]:
     if result.left_out:
         yield f"{count(result.left_out, 'more problem')} with less time (--top 0 runs all)"
     yield (
-        "here: in turn with the others, in the caches only its source and another program's data; hot: again and again "
+        "times in ms, medians but for best; here: in turn with the others, in the caches only its source and another program's data; hot: again and again "
         "on the same memory; pages: as here, with results in memory never touched before; run/here above 1: the run "
         "was slower"
     )

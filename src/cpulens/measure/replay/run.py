@@ -70,7 +70,7 @@ def replay(
         total_ms,
         libraries,
         tuple({one["library"]: one for one in headers}.values()),
-        tuple(_notes(found)),
+        tuple(_notes(found, threads)),
     )
 
 
@@ -186,8 +186,10 @@ def _essence(told: problem.Problem) -> Any:
     return replace(told, tensors={}, settings={}), types, settings.read(told)
 
 
-def _notes(found: Sequence[Item]) -> list[str]:
+def _notes(found: Sequence[Item], threads: int | None) -> list[str]:
     notes = []
+    if threads is not None:
+        notes.append(f"times here are with {threads} thread{'s' * (threads > 1)}, as asked for, the run's with its own")
     if any(item.columns["library"] == "mkl" for item in found):
         notes.append(
             "oneMKL's lines print no values behind pointers: products ran with alpha 1 and beta 0, transforms on "
