@@ -155,7 +155,8 @@ def _foot(result: Replay) -> Iterator[str]:
     if result.left_out:
         yield f"{count(result.left_out, 'more problem')} with less time (--top 0 runs all)"
     yield (
-        "times in ms, medians but for best; here: in turn with the others, in the caches only its source and another program's data; hot: again and again "
+        "times in ms, medians but for best; here: in turn with the others, in the caches only its source and another "
+        "program's data; hot: again and again "
         "on the same memory; pages: as here, with results in memory never touched before; run/here above 1: the run "
         "was slower"
     )
