@@ -19,7 +19,8 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: Without these it looks for updates and hosts on the network.
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--remote-debugging-port=0",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+    "--remote-debugging-port=0",
     "--remote-allow-origins=*",
 )  # fmt: skip
 

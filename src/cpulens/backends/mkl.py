@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cpulens.backends import presence, verbosity
-from cpulens.backends.levels import VERBOSE_OFF, VERBOSE_ON, parse_level
-from cpulens.backends.scope import Scope
+from cpulens.backends import presence
+from cpulens.backends.levels import VERBOSE_OFF, VERBOSE_ON
+from cpulens.backends.verbose_scope import VerboseScope
 
 __all__ = ["VERBOSE_OFF", "VERBOSE_ON", "details", "is_available", "verbose", "version", "why_not"]
 
 
-class verbose(Scope):
+class verbose(VerboseScope):
     """Make oneMKL print a line for every call, inside a `with` block or a decorated function.
 
     `enable`: VERBOSE_OFF (0) or VERBOSE_ON (1), a bool, or a name ("OFF", "ON"); anything else raises UsageError. It
@@ -19,17 +19,11 @@ class verbose(Scope):
     Like any first call of MKL, the setter fixes the threading layer of a `libmkl_rt` that was not used before.
     """
 
+    library = "mkl"
+
     def __init__(self, enable: int | str) -> None:
-        super().__init__()
-        self.enable = parse_level("mkl", enable)
-
-    def _enter(self) -> verbosity.Request:
-        request = verbosity.acquire(mkl=self.enable)
-        verbosity.warn_once(verbosity.notes(("mkl",)))
-        return request
-
-    def _leave(self, token: verbosity.Request) -> None:
-        verbosity.release(token)
+        super().__init__(enable)
+        self.enable = self._level
 
 
 def is_available() -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from cpulens.backends import presence, pytorch, verbosity
+from cpulens.backends import presence, pytorch
 from cpulens.backends.forwarding import Attribute, Space, install
-from cpulens.backends.levels import VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION, parse_level
-from cpulens.backends.scope import Scope
+from cpulens.backends.levels import VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION
+from cpulens.backends.verbose_scope import VerboseScope
 from cpulens.machine.isa import read_processor
 from cpulens.native.embedded import holds
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class verbose(Scope):
+class verbose(VerboseScope):
     """Make oneDNN print what it runs, inside a `with` block or a decorated function.
 
     `level`: VERBOSE_OFF (0, prints nothing), VERBOSE_ON (1, a line per execution), VERBOSE_ON_CREATION (2, a line per
@@ -39,17 +39,11 @@ class verbose(Scope):
     Lines go to the C library's standard output; to catch them use `cpulens.record`.
     """
 
+    library = "onednn"
+
     def __init__(self, level: int | str) -> None:
-        super().__init__()
-        self.level = parse_level("onednn", level)
-
-    def _enter(self) -> verbosity.Request:
-        request = verbosity.acquire(onednn=self.level)
-        verbosity.warn_once(verbosity.notes(("onednn",)))
-        return request
-
-    def _leave(self, token: verbosity.Request) -> None:
-        verbosity.release(token)
+        super().__init__(level)
+        self.level = self._level
 
 
 def is_available() -> bool:

@@ -315,3 +315,21 @@ for warning in said:
     (sentence,) = result.stdout.decode().splitlines()
     assert "CTranslate2" in sentence
     assert "ONEDNN_VERBOSE before the process starts" in sentence
+
+
+def test_a_warning_made_an_error_leaves_no_level_behind(program: Program) -> None:
+    code = (
+        PRELUDE
+        + """
+run = wheel_client()
+run()
+import ctranslate2
+warnings.simplefilter("error")
+try:
+    with mkldnn.verbose("ON"):
+        pass
+except Warning:
+    say("refused 0"); run()
+"""
+    )
+    assert levels(program(code)) == {"refused 0": 0}
