@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cpulens.verbose.reader import load, read_spill
+    from cpulens.verbose.reader import load
 
-__all__ = ["load", "read_spill"]
+__all__ = ["load"]
 
 
 def __getattr__(name: str) -> object:

@@ -79,13 +79,6 @@ def load(
     return trace
 
 
-def read_spill(path: str | os.PathLike[str], start: int, end: int, facts: dict[str, Any] | None = None) -> Trace:
-    """Read bytes `start` to before `end` of a file that may still be written, such as a recording's spill."""
-    with Path(path).open("rb") as file:
-        file.seek(start)
-        return load(file.read(end - start), facts=facts)
-
-
 def _load(log: LogSource, way: _Way) -> Trace:
     if isinstance(log, bytes | bytearray | memoryview):
         return _read(source.from_bytes(bytes(log)), None, way)

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from cpulens.errors import LogError
-from cpulens.verbose import load, read_spill, source
+from cpulens.verbose import load, source
 from cpulens.verbose.explain import explain
 from cpulens.verbose.visible import visible
 
@@ -428,11 +428,8 @@ def test_a_log_that_is_replaced_ends_the_following(tmp_path: Path) -> None:
     assert trace.facts["lines"]["records"] == 1
 
 
-def test_a_slice_of_a_file_that_is_being_written(tmp_path: Path) -> None:
-    path = tmp_path / "spill"
-    first, second = f"{EXEC}0.5\n", f"{EXEC}0.25\n"
-    path.write_text(first + second + second)
-    trace = read_spill(path, len(first), len(first) + len(second), {"command": ["a"], "notes": ["b"]})
+def test_facts_given_are_merged_and_their_notes_come_first() -> None:
+    trace = load(f"{EXEC}0.25\n".encode(), facts={"command": ["a"], "notes": ["b"]})
     assert trace.events.collect()["duration_ms"].to_list() == [0.25]
     assert (trace.facts["command"], trace.facts["notes"]) == (["a"], ["b"])
 
